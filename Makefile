@@ -1,0 +1,45 @@
+# `make demo` and `make test` set up what they need; both are quick the second time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Where torch comes from; see "Choosing a build of torch" in README.md.
+TORCH_OPTIONS ?=
+
+.PHONY: setup demo test test-slow lint types check lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "regard needs Python 3.11 or newer, this is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH_OPTIONS) $$(grep '^torch==' requirements.lock)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+demo: setup
+	$(BIN)/regard demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+test-slow: setup
+	$(BIN)/python -m pytest -m slow
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+check: lint types test
+
+lock: setup
+	( echo '# Every package that `make setup` installs, exactly. Ranges are in pyproject.toml; `make lock` writes this file anew.'; \
+	  $(BIN)/pip list --format=freeze --disable-pip-version-check | grep -v -e '^regard==' -e '^pip==' | sed 's/+[a-z0-9.]*$$//' ) > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,23 @@
+"""regard: train a translator from your own data on your own machine, decode it fast, and see where it looks.
+
+import regard
+model = regard.load("runs/demo")
+[t] = model.translate(["je suis étudiant"], beam=5)
+run = regard.train({"data": {"src": "train.en", "tgt": "train.de"}}, out="runs/en-de")
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard.api import Model, Run, RunConfig, Translation, load, train
+
+__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first asked for: `import regard` must not wait for torch."""
+    if name in __all__:
+        from regard import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'regard' has no attribute {name!r}")

@@ -1,0 +1,35 @@
+"""The names that `import regard` offers, and the one way to train: the loop, then the report."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.engine.load import load
+from regard.engine.model import Model
+from regard.engine.translation import Translation
+from regard.explain.run_report import write_run_report
+from regard.settings import read_toml
+from regard.train.config import RunConfig
+from regard.train.events import Event
+from regard.train.run import Run, train_run
+
+__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "train"]
+
+
+def train(
+    config: RunConfig | Mapping[str, Any] | str | Path,
+    out: str | Path = "runs/run",
+    on_event: Callable[[Event], None] | None = None,
+) -> Run:
+    """Train into `out`, or go on with the run that is there; every event of the loop goes to `on_event`.
+
+    `config` is a `RunConfig`, the same as nested mappings, or the path of a TOML file.
+    """
+    if isinstance(config, str | Path):
+        config = RunConfig.parse(read_toml(Path(config)), str(config))
+    elif not isinstance(config, RunConfig):
+        config = RunConfig.parse(config)
+    run = train_run(config, Path(out), [on_event] if on_event is not None else [])
+    if run.metrics is not None and not (run.directory / "report.html").exists():
+        write_run_report(run.directory)
+    return run

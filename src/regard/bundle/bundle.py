@@ -1,0 +1,141 @@
+"""A bundle in memory and on disk: weights, config and tokenizers. No pickle; nothing is read before its hash is right.
+
+It neither trains nor decodes, and does not know what else may lie beside the bundle's files in a checkpoint.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.bundle.config import CONFIG, BundleConfig, VocabularySizes, read_config
+from regard.bundle.manifest import MEND, verify_manifest, write_manifest
+from regard.bundle.tensors import read_tensors, write_tensors
+from regard.errors import BundleError, ConfigError
+from regard.files import disk_errors, to_json, whole_directory
+from regard.models.build import build_model
+from regard.models.config import ModelConfig
+from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers
+
+WEIGHTS = "model.safetensors"
+REQUIRED = (WEIGHTS, CONFIG, "tokenizer.json")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Everything that is needed to use a trained model."""
+
+    model: nn.Module
+    config: BundleConfig
+    tokenizers: TokenizerPair
+    directory: Path
+
+
+def save_bundle(path: Path, tensors: Mapping[str, Tensor], config: BundleConfig, tokenizers: TokenizerPair) -> None:
+    """A whole bundle at `path`, or nothing: it appears with its manifest, synced."""
+    with whole_directory(path) as staging:
+        write_bundle(staging, tensors, config, tokenizers)
+        write_manifest(staging)
+
+
+def write_bundle(
+    directory: Path, tensors: Mapping[str, Tensor], config: BundleConfig, tokenizers: TokenizerPair
+) -> None:
+    """The bundle's files into an existing directory, without the manifest: the caller may add files before it writes that.
+
+    `tensors` is a `state_dict`, or its values from elsewhere (an average) under the same names; tied duplicates are stored once.
+    """
+    expected = tensor_shapes(config)
+    assert expected.keys() <= tensors.keys(), f"no tensor for {sorted(expected.keys() - tensors.keys())}"
+    for name, shape in expected.items():
+        assert tensors[name].shape == shape, f"{name} has shape {list(tensors[name].shape)}, not {list(shape)}"
+    sizes = (len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary))
+    assert sizes == (config.vocabulary.source, config.vocabulary.target), f"tokenizers of {sizes} pieces, {config}"
+    write_tensors(directory / WEIGHTS, {name: tensors[name] for name in expected})
+    with disk_errors(directory):
+        (directory / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
+        save_tokenizers(tokenizers, directory)
+
+
+def load_bundle(directory: Path, device: str | torch.device = "cpu", verify: bool = True) -> Bundle:
+    """The bundle in `directory`, its network in evaluation mode on `device`.
+
+    `verify=False` skips the hashes, for a caller that has just checked them.
+    """
+    place = resolve_device(device)
+    if verify:
+        verify_manifest(directory, REQUIRED)
+    config = read_config(directory)
+    tokenizers = load_tokenizers(directory)
+    _check_vocabulary(directory, config, tokenizers)
+    tensors = read_tensors(directory / WEIGHTS)
+    _check_tensors(directory / WEIGHTS, tensors, tensor_shapes(config))
+    network = _fresh_network(config.model, config.vocabulary)
+    network.load_state_dict(tensors, strict=False)  # what is tied has one name in the file, checked above
+    return Bundle(network.to(place).eval(), config, tokenizers, directory)
+
+
+def tensor_shapes(config: BundleConfig) -> dict[str, torch.Size]:
+    """Name -> shape of what a bundle stores: parameters and lasting buffers, of those that are tied the first."""
+    return dict(_tensor_shapes(config.model, config.vocabulary))
+
+
+@cache  # a run asks at each of its checkpoints
+def _tensor_shapes(model: ModelConfig, sizes: VocabularySizes) -> tuple[tuple[str, torch.Size], ...]:
+    network = _fresh_network(model, sizes)
+    lasting = network.state_dict().keys()
+    named = [*network.named_parameters(), *network.named_buffers()]  # each without duplicates
+    return tuple((name, tensor.shape) for name, tensor in named if name in lasting)
+
+
+def _fresh_network(model: ModelConfig, sizes: VocabularySizes) -> nn.Module:
+    """A network whose random weights nobody uses, so nobody's random numbers are to move for them."""
+    with torch.random.fork_rng(devices=[]):
+        return build_model(model, sizes.source, sizes.target, sizes.joint)
+
+
+def resolve_device(name: str | torch.device) -> torch.device:
+    """A device that is there."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"device = {str(name)!r}: no such device; use cpu, cuda, cuda:N or mps") from None
+    if device.type == "cuda":
+        present = torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count()
+    else:
+        present = device.type == "cpu" or (device.type == "mps" and torch.backends.mps.is_available())
+    if not present:
+        raise ConfigError(f"device = {str(name)!r}: not available on this machine; use cpu")
+    return device
+
+
+def _check_vocabulary(directory: Path, config: BundleConfig, tokenizers: TokenizerPair) -> None:
+    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+        pieces, stated = len(tokenizer.vocabulary), getattr(config.vocabulary, side)
+        if pieces != stated:
+            raise BundleError(
+                f"{directory / CONFIG}: vocabulary.{side} is {stated}, but the tokenizer has {pieces} pieces; "
+                f"they are of different models; {MEND}"
+            )
+
+
+def _check_tensors(path: Path, tensors: Mapping[str, Tensor], expected: Mapping[str, torch.Size]) -> None:
+    """Refuse weights that are not those of the network in the config."""
+    missing, unknown = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
+    if missing:
+        raise BundleError(
+            f"{path}: no tensor {missing[0]!r} ({len(missing)} missing); it does not fit {CONFIG}; {MEND}"
+        )
+    if unknown:
+        raise BundleError(
+            f"{path}: unknown tensor {unknown[0]!r} ({len(unknown)} unknown); it does not fit {CONFIG}; {MEND}"
+        )
+    for name, shape in expected.items():
+        found = tensors[name]
+        if found.shape != shape or not found.is_floating_point():
+            raise BundleError(
+                f"{path}: {name} is {list(found.shape)} {found.dtype}, {CONFIG} asks for {list(shape)} of floats; {MEND}"
+            )

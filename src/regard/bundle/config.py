@@ -1,0 +1,99 @@
+"""`config.json` of a bundle: everything needed to build its network and to know what it is for. It reads no weights and no text."""
+
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.bundle.manifest import read_json
+from regard.errors import BundleError, ConfigError
+from regard.models.config import ModelConfig
+from regard.settings import Settings
+
+CONFIG = "config.json"
+FORMAT = 1
+
+
+class Languages(Settings):
+    """What is translated into what, where it is known."""
+
+    source: str | None = None
+    """A language code such as `fr`."""
+    target: str | None = None
+    """A language code such as `en`."""
+
+
+class VocabularySizes(Settings):
+    """Pieces on each side, `</s>`, `<unk>` and `<pad>` included."""
+
+    source: int = Field(ge=3)
+    """Pieces of the source."""
+    target: int = Field(ge=3)
+    """Pieces of the target."""
+    joint: bool
+    """Whether both sides share one vocabulary."""
+
+
+class AlignmentConfig(Settings):
+    """Which cross-attention tells what a target word was translated from."""
+
+    layer: int | None = Field(default=None, ge=0)
+    """The decoder layer whose heads are averaged, from 0; all layers if not given."""
+
+
+class BundleConfig(Settings):
+    """What a bundle says about itself."""
+
+    format: Literal[1] = 1
+    """The version of the bundle's layout."""
+    model: ModelConfig
+    """The network."""
+    languages: Languages = Languages()
+    """The languages."""
+    vocabulary: VocabularySizes
+    """The sizes of the vocabularies."""
+    alignment: AlignmentConfig | None = None
+    """How alignments are read off the attention; the mean of all layers if not given."""
+    created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    """When, in ISO 8601."""
+    regard: str = Field(default_factory=lambda: _version())
+    """The version of regard that wrote it."""
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
+            raise ValueError("vocabulary.joint needs the same size on both sides")
+        _, decoder = self.model.depth
+        if self.alignment is not None and self.alignment.layer is not None and self.alignment.layer >= decoder:
+            raise ValueError(f"alignment.layer {self.alignment.layer} is not among the {decoder} decoder layers")
+        return self
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence that the network has positions for, end mark included; None: any."""
+        return self.model.max_positions if self.model.positions == "learned" else None
+
+
+def read_config(directory: Path) -> BundleConfig:
+    """The config of a bundle; of another format, or with keys that are unknown, it is refused."""
+    path = directory / CONFIG
+    values = read_json(path)
+    found = values.get("format")
+    if found != FORMAT:
+        raise BundleError(
+            f"{path}: bundle format {found!r} is not known to regard {_version()}, which reads format {FORMAT}; "
+            "update regard or convert the bundle"
+        )
+    try:
+        return BundleConfig.parse(values, str(path))
+    except ConfigError as error:
+        raise BundleError(str(error)) from None
+
+
+def _version() -> str:
+    try:
+        return version("regard")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"

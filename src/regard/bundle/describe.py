@@ -1,0 +1,74 @@
+"""What `regard info` tells of a bundle: its config, its size, its files and whether they are intact. It runs nothing."""
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from regard.bundle.bundle import REQUIRED, tensor_shapes
+from regard.bundle.config import BundleConfig, read_config
+from regard.bundle.locate import find_bundle
+from regard.bundle.manifest import MANIFEST, MEND, FileCheck, check_files, read_json
+
+STATE = "state.json"
+
+
+def describe(path: str | Path) -> dict[str, Any]:
+    """All of it as plain JSON values. `problems` holds one line for each file that is missing or damaged; empty: intact.
+
+    A manifest or config that cannot be read leaves nothing to describe and is a `BundleError`.
+    """
+    directory = find_bundle(path)
+    checks = check_files(directory)
+    config = read_config(directory)
+    return {
+        "directory": str(directory),
+        "format": config.format,
+        "regard": config.regard,
+        "created": config.created,
+        "languages": config.languages.model_dump(),
+        "vocabulary": config.vocabulary.model_dump(),
+        "tokenizer": _tokenizer(directory),
+        "model": config.model.model_dump(),
+        "alignment": None if config.alignment is None else config.alignment.model_dump(),
+        "parameters": _parameters(config),
+        "training": _training(directory, checks),
+        "files": [
+            {"name": check.name, "bytes": check.size, "sha256": check.sha256, "state": check.state} for check in checks
+        ],
+        "problems": _problems(directory, checks),
+    }
+
+
+def _parameters(config: BundleConfig) -> dict[str, Any]:
+    """How many numbers the network holds: in all and in each of its parts, what is tied counted once."""
+    parts: Counter[str] = Counter()
+    for name, shape in tensor_shapes(config).items():
+        parts[name.split(".")[0]] += math.prod(shape)
+    return {"total": parts.total(), "parts": dict(parts)}
+
+
+def _tokenizer(directory: Path) -> dict[str, Any] | None:
+    """The tokenizer's own settings."""
+    path = directory / "tokenizer.json"
+    return read_json(path) if path.is_file() else None
+
+
+def _training(directory: Path, checks: list[FileCheck]) -> dict[str, Any] | None:
+    """Where training stood: the numbers of `state.json` and its metrics, not the state of the generators."""
+    intact = any(check.name == STATE and check.state == "intact" for check in checks)
+    if not intact:
+        return None
+    state = read_json(directory / STATE)
+    plain = (str, int, float, bool, type(None))
+    return {key: value for key, value in state.items() if isinstance(value, plain) or key == "metrics"}
+
+
+def _problems(directory: Path, checks: list[FileCheck]) -> list[str]:
+    listed = {check.name for check in checks}
+    unlisted = [
+        f"{directory / name}: not listed in {MANIFEST}; the bundle is incomplete; {MEND}"
+        for name in REQUIRED
+        if name not in listed
+    ]
+    return [*unlisted, *(check.problem for check in checks if check.problem is not None)]

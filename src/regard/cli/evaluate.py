@@ -1,0 +1,79 @@
+"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def evaluate(
+    bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
+    src: Annotated[str, typer.Option(help="Source sentences.")],
+    ref: Annotated[str, typer.Option(help="Reference translations, line by line.")],
+    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
+    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
+    tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Compare without case.")] = False,
+    gold_align: Annotated[
+        str | None, typer.Option(help="Gold alignments (Pharaoh) of src and ref: adds the error rate.")
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Keep the translations here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
+) -> None:
+    """Translate a test set and print BLEU, chrF, TER, exact match and perplexity."""
+    from regard.cli.pairs import sides
+    from regard.cli.streams import results
+    from regard.engine.load import load
+    from regard.errors import ConfigError, DataError
+    from regard.metrics.evaluation import evaluate_translations
+    from regard.metrics.translation import TOKENIZERS
+
+    if tokenize not in TOKENIZERS:
+        raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
+    sources, references = sides(src, ref)
+    if not sources:
+        raise DataError(f"{src}: no sentences to evaluate on")
+    model = load(bundle, device)
+    hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
+    forced = model.score(sources, references)
+    values = evaluate_translations(
+        hypotheses,
+        references,
+        total_nll=-sum(one.logprob for one in forced),
+        tokens=sum(len(one.token_logprobs) for one in forced),
+        tokenize=tokenize,
+        lowercase=lowercase,
+    )
+    values |= {"sentences": len(sources), "beam": beam, "alpha": alpha}
+    if gold_align is not None:
+        values |= _alignment(model, sources, references, gold_align)
+    if output is not None:
+        with results(output) as stream:
+            stream.writelines(f"{line}\n" for line in hypotheses)
+    with results(None) as stream:
+        stream.write(json.dumps(values, ensure_ascii=False) + "\n" if as_json else _table(values))
+
+
+def _alignment(model: Any, sources: list[str], references: list[str], gold: str) -> dict[str, Any]:
+    from regard.data.readers import read_lines
+    from regard.errors import DataError
+    from regard.metrics.alignment import alignment_error_rate, parse_pharaoh
+
+    links = [parse_pharaoh(line) for line in read_lines(gold)]
+    if len(links) != len(sources):
+        raise DataError(f"{gold}: {len(links)} lines, but {len(sources)} sentences; it needs one line a sentence")
+    predicted = [frozenset(one.links) for one in model.align(sources, references)]
+    result = alignment_error_rate(predicted, [sure for sure, _ in links], [possible for _, possible in links])
+    return {"aer": result.aer, "alignment_precision": result.precision, "alignment_recall": result.recall}
+
+
+def _table(values: dict[str, Any]) -> str:
+    signatures = values["signatures"]
+    lines = [f"{name:<12} {values[name]:8.3f}  {signatures.get(name, '')}".rstrip() for name in _shown(values)]
+    return "\n".join([*lines, f"{'sentences':<12} {values['sentences']:8d}"]) + "\n"
+
+
+def _shown(values: dict[str, Any]) -> list[str]:
+    return [name for name, value in values.items() if isinstance(value, float)]

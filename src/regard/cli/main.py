@@ -1,0 +1,80 @@
+"""The `regard` command: its verbs, and what a user sees when something is wrong: one line and exit code 2, never a traceback."""
+
+import os
+import sys
+import warnings
+
+import typer
+
+from regard.cli import align, data, demo, evaluate, info, init, report, score, train, translate
+from regard.errors import RegardError
+
+USER_MISTAKE, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    name="regard",
+    help="Train a translator from your own data on your own machine, decode it fast, and see where it looks.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("train")(train.train)
+app.command("translate")(translate.translate)
+app.command("score")(score.score)
+app.command("align")(align.align)
+app.command("evaluate")(evaluate.evaluate)
+app.command("info")(info.info)
+app.command("report")(report.report)
+app.command("init")(init.init)
+app.add_typer(data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"regard {installed('regard')}")
+        raise typer.Exit()
+
+
+def run() -> None:
+    """The console script."""
+    warnings.showwarning = _one_line_warning
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except RegardError as error:
+        code = _complain(str(error))
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does; that is not an error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own complaints about a command have one
+            raise
+        code = _complain(f"{error.format_message()} (regard {' '.join(_verbs())}--help shows what is possible)")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    print(f"regard: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    return USER_MISTAKE
+
+
+def _one_line_warning(message: Warning | str, *where: object, **_: object) -> None:
+    print(f"regard: warning: {message}", file=sys.stderr)  # noqa: T201
+
+
+def _verbs() -> list[str]:
+    """The verb that was asked for, if there is one."""
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    return [f"{word} " for word in sys.argv[1:2] if word in known]
+
+
+if __name__ == "__main__":
+    run()

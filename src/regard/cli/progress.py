@@ -1,0 +1,115 @@
+"""What a person sees while a model trains: a bar in a terminal, one line now and then elsewhere. It listens to the loop's events."""
+
+import sys
+import time
+
+from regard.cli.streams import say
+from regard.train.events import Event, Started, Step, Stopped, Validated
+
+SECONDS_BETWEEN_LINES = 10.0
+SMOOTHING = 0.05
+
+
+class TrainingProgress:
+    """A listener for `train_run`. Used as a context manager, so that the bar is always taken down."""
+
+    def __init__(self) -> None:
+        self._loss: float | None = None
+        self._speed: float | None = None
+        self._first_progress: float | None = None
+        self._began = time.monotonic()
+        self._last_line = 0.0
+        self._bar = _Bar() if sys.stderr.isatty() else None
+
+    def __enter__(self) -> "TrainingProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Step):
+            self._step(event)
+            return
+        for line in _lines(event):
+            if self._bar is None:
+                say(line)
+            else:
+                self._bar.print(line)
+
+    def _step(self, event: Step) -> None:
+        self._loss = event.nll if self._loss is None else self._loss + SMOOTHING * (event.nll - self._loss)
+        speed = event.tokens_per_second
+        self._speed = speed if self._speed is None else self._speed + SMOOTHING * (speed - self._speed)
+        if self._first_progress is None:
+            self._first_progress, self._began = event.progress, time.monotonic()
+        text = f"step {event.step}  loss {self._loss:.3f}  {self._speed:,.0f} tokens/s  {self._left(event.progress)}"
+        if self._bar is not None:
+            self._bar.update(event.progress, text)
+        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            say(f"{text}  learning rate {event.learning_rate:.2e}")
+
+    def _left(self, progress: float) -> str:
+        assert self._first_progress is not None
+        done = progress - self._first_progress
+        if done <= 0.0:
+            return "-:-- left"
+        return f"{clock((time.monotonic() - self._began) * (1.0 - progress) / done)} left"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as 1:02:03 or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _lines(event: Event) -> list[str]:
+    if isinstance(event, Started):
+        skipped = f", {event.skipped:,} skipped as too long, empty or held out" if event.skipped else ""
+        first = (
+            f"{event.parameters:,} parameters, {event.examples:,} training pairs{skipped}, "
+            f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {event.threads} threads"
+        )
+        resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
+        return [first, *resumed, *(f"note: {note}" for note in event.notes)]
+    if isinstance(event, Validated):
+        star = " (best so far)" if event.best else ""
+        return [
+            f"step {event.step}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}, BLEU {event.bleu:.2f}, "
+            f"chrF {event.chrf:.2f}, exact match {100 * event.exact_match:.1f} %{star}",
+            *(f"    {sample.source}\n    -> {sample.hypothesis}" for sample in event.samples[:2]),
+        ]
+    if isinstance(event, Stopped):
+        return [f"stopped after {event.step:,} steps and {clock(event.seconds)} of training: {event.reason}"]
+    return []
+
+
+class _Bar:
+    """A bar drawn by rich on stderr."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        self._progress = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=1.0)
+        self._progress.start()
+
+    def update(self, progress: float, text: str) -> None:
+        self._progress.update(self._task, completed=progress, description=text)
+
+    def print(self, line: str) -> None:
+        self._progress.console.print(line, markup=False, highlight=False)
+
+    def close(self) -> None:
+        self._progress.stop()

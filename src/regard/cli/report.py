@@ -1,0 +1,15 @@
+"""`regard report`: the page of a run, made anew from what its directory holds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run, finished or not.")],
+) -> None:
+    """Write report.html into a run directory and print its path."""
+    from regard.explain.run_report import write_run_report
+
+    typer.echo(str(write_run_report(run)))

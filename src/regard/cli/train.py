@@ -1,0 +1,109 @@
+"""`regard train`: from a config, files or nothing to a run directory; the same command again resumes it."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def train(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; `regard init` prints all.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The run directory; give it again to resume.")] = None,
+    src: Annotated[str | None, typer.Option(help="Source text, one sentence a line (.gz too).")] = None,
+    tgt: Annotated[str | None, typer.Option(help="Target text, line by line its translation.")] = None,
+    pairs: Annotated[
+        str | None, typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin.")
+    ] = None,
+    valid_src: Annotated[str | None, typer.Option(help="Validation source; without it 1 % is held out.")] = None,
+    valid_tgt: Annotated[str | None, typer.Option(help="Validation target.")] = None,
+    valid_pairs: Annotated[str | None, typer.Option(help="Validation pairs in one file.")] = None,
+    test_src: Annotated[str | None, typer.Option(help="Test source, translated when training ends.")] = None,
+    test_tgt: Annotated[str | None, typer.Option(help="Test target.")] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language; else the file's suffix.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language; else the file's suffix.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, small or base.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes of training.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="Start from named settings: 2017.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.layers=6.")
+    ] = None,
+) -> None:
+    """Train a translator. Without data it trains on the built-in pocket corpus, French to English."""
+    from regard.errors import ConfigError
+
+    if out is None:
+        raise ConfigError("--out DIR is missing: where should the run be kept? For example --out runs/first")
+    flags = {
+        "data": {
+            "src": src,
+            "tgt": tgt,
+            "pairs": pairs,
+            "valid_src": valid_src,
+            "valid_tgt": valid_tgt,
+            "valid_pairs": valid_pairs,
+            "test_src": test_src,
+            "test_tgt": test_tgt,
+            "src_lang": src_lang,
+            "tgt_lang": tgt_lang,
+        },
+        "model": {"preset": preset},
+        "train": {"minutes": minutes, "device": device},
+    }
+    train_with_progress(_settings(config, recipe, flags, sets or []), out)
+
+
+def train_with_progress(values: dict[str, Any], out: Path) -> dict[str, Any] | None:
+    """Train as the command does, with a bar and the results on stderr; returns the final metrics, None if interrupted."""
+    from regard.cli.progress import TrainingProgress
+    from regard.cli.streams import say
+
+    say("loading torch ..")
+    from regard.api import RunConfig
+    from regard.api import train as train_run
+
+    config = RunConfig.parse(values, "settings")
+    if config.data.src is None and config.data.pairs is None:
+        say("no data given: training on the pocket corpus, French to English")
+    with TrainingProgress() as progress:
+        run = train_run(config, out, progress)
+    if run.metrics is None:
+        say(f"interrupted; everything is saved in {out}: run the same command again to go on")
+        raise typer.Exit(130)
+    if run.reason == "finished":
+        say(f"{out}: this run is finished; choose another --out for a new one")
+    say(summary(run.metrics))
+    say(f"report: {out / 'report.html'}")
+    return run.metrics
+
+
+def summary(metrics: dict[str, Any]) -> str:
+    """The final metrics in one line."""
+    parts = [
+        f"BLEU {metrics['bleu']:.2f}",
+        f"chrF {metrics['chrf']:.2f}",
+        f"exact match {100 * metrics['exact_match']:.1f} %",
+        f"perplexity {metrics['perplexity']:.3f}",
+    ]
+    if metrics["aer"] is not None:
+        parts.append(f"alignment error rate {metrics['aer']:.3f}")
+    return f"{metrics['set']} set, {metrics['sentences']:,} sentences, beam {metrics['beam']}: {', '.join(parts)}"
+
+
+def _settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
+    """The recipe, changed by the file, changed by the flags, changed by `--set`."""
+    from regard.errors import ConfigError
+    from regard.settings import merged, override, read_toml
+    from regard.train.recipes import RECIPES
+
+    if recipe is not None and recipe not in RECIPES:
+        raise ConfigError(f"--recipe {recipe}: no such recipe; there is {', '.join(RECIPES)}")
+    values = RECIPES[recipe] if recipe is not None else {}
+    if config is not None:
+        is_json = config.suffix == ".json" and config.exists()  # the config.json of a run
+        values = merged(values, json.loads(config.read_text(encoding="utf-8")) if is_json else read_toml(config))
+    given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
+    return override(merged(values, given), sets)

@@ -1,0 +1,202 @@
+"""An encoded corpus on disk: flat arrays of token ids that are mapped into memory, never loaded.
+
+    source.ids, target.ids           every token of every example, one after the other, without end marks
+    source.offsets, target.offsets   where each example begins, and at last where the last one ends
+    lines                            the line of the input that each example came from, counted from 1
+    corpus.json                      format, counts and types; what the sizes of the files are checked against
+
+Opening takes the same time for ten pairs and for ten million. Writing holds one chunk of text at a time. It knows
+nothing of where the pairs came from.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import DataError
+from regard.files import to_json
+from regard.text.build import TokenizerPair
+
+FORMAT = 1
+CHUNK_PAIRS = 20_000
+CHUNK_CHARACTERS = 8_000_000  # very long lines end a chunk sooner
+
+_OFFSET = np.dtype("<i8")
+_SIDES = ("source", "target")
+
+NumberedPair = tuple[int, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the pairs: `read` is the sum of the others."""
+
+    read: int = 0
+    kept: int = 0
+    too_long: int = 0
+    empty: int = 0  # one side or both hold no token
+    held_out: int = 0  # taken for validation
+    duplicates_of_validation: int = 0  # equal to a held-out pair in both sides, so not trained on
+
+
+class Corpus:
+    """The examples of a directory that `write_corpus` filled. Ids carry no end mark."""
+
+    def __init__(self, directory: Path, description: dict[str, Any]) -> None:
+        examples = int(description["counts"]["kept"])
+        self.directory = directory
+        self.counts = Counts(**description["counts"])
+        self.max_length = int(description["max_length"])
+        self._lines = _mapped(directory / "lines", _OFFSET, examples)
+        self._offsets, self._ids = {}, {}
+        for side in _SIDES:
+            tokens = int(description[side]["tokens"])
+            self._ids[side] = _mapped(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
+            offsets = _mapped(directory / f"{side}.offsets", _OFFSET, examples + 1)
+            if offsets[0] != 0 or offsets[-1] != tokens:
+                raise _damaged(directory / f"{side}.offsets")
+            self._offsets[side] = offsets
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """The corpus in `directory`; a `DataError` names a file that is missing or has the wrong size."""
+        path = directory / "corpus.json"
+        try:
+            description = json.loads(path.read_text(encoding="utf-8"))
+            if description["format"] != FORMAT:
+                raise DataError(
+                    f"{path}: format {description['format']}, this version reads {FORMAT}; prepare it again"
+                )
+            return cls(directory, description)
+        except DataError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError):
+            raise _damaged(path) from None
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def source(self, example: int) -> NDArray[np.integer[Any]]:
+        """[S] token ids."""
+        return self._tokens("source", example)
+
+    def target(self, example: int) -> NDArray[np.integer[Any]]:
+        """[T] token ids."""
+        return self._tokens("target", example)
+
+    @cached_property
+    def source_lengths(self) -> NDArray[np.int64]:
+        """[N] tokens of each source, without end mark."""
+        return np.diff(self._offsets["source"])
+
+    @cached_property
+    def target_lengths(self) -> NDArray[np.int64]:
+        """[N] tokens of each target, without end mark."""
+        return np.diff(self._offsets["target"])
+
+    @property
+    def lines(self) -> NDArray[np.int64]:
+        """[N] the input line, from 1, of each example; for messages."""
+        return self._lines
+
+    def _tokens(self, side: str, example: int) -> NDArray[np.integer[Any]]:
+        if not 0 <= example < len(self):
+            raise IndexError(f"example {example} of {len(self)}")
+        start, end = self._offsets[side][example : example + 2]
+        return self._ids[side][start:end]
+
+
+def write_corpus(
+    directory: Path, pairs: Iterable[tuple[str, str]], tokenizers: TokenizerPair, max_length: int
+) -> Counts:
+    """Encode `pairs` into `directory`. Pairs with an empty side or one above `max_length` tokens are counted and skipped."""
+    return write_numbered(directory, enumerate(pairs, 1), tokenizers, max_length)
+
+
+def write_numbered(
+    directory: Path, pairs: Iterable[NumberedPair], tokenizers: TokenizerPair, max_length: int
+) -> Counts:
+    """`write_corpus` for pairs that bring their line numbers, because some lines are left out."""
+    directory.mkdir(parents=True, exist_ok=True)
+    read = empty = too_long = kept = 0
+    with ExitStack() as files:
+        lines = files.enter_context((directory / "lines").open("wb"))
+        source = _SideWriter(files, directory / "source", len(tokenizers.source.vocabulary))
+        target = _SideWriter(files, directory / "target", len(tokenizers.target.vocabulary))
+        for chunk in _chunks(pairs):
+            sources = tokenizers.source.encode_batch([left for _, (left, _) in chunk])
+            targets = tokenizers.target.encode_batch([right for _, (_, right) in chunk])
+            lengths = np.array([(len(left), len(right)) for left, right in zip(sources, targets, strict=True)])
+            is_empty = (lengths == 0).any(axis=1)
+            is_long = (lengths > max_length).any(axis=1) & ~is_empty
+            keep = np.flatnonzero(~is_empty & ~is_long)
+            read, kept = read + len(chunk), kept + len(keep)
+            empty, too_long = empty + int(is_empty.sum()), too_long + int(is_long.sum())
+            lines.write(np.array([chunk[i][0] for i in keep], dtype=_OFFSET).tobytes())
+            source.add([sources[i] for i in keep])
+            target.add([targets[i] for i in keep])
+    counts = Counts(read=read, kept=kept, too_long=too_long, empty=empty)
+    description = {
+        "format": FORMAT,
+        "counts": asdict(counts),
+        "max_length": max_length,
+        "source": source.description(),
+        "target": target.description(),
+    }
+    (directory / "corpus.json").write_text(to_json(description), encoding="utf-8")
+    return counts
+
+
+class _SideWriter:
+    """The two growing files of one side."""
+
+    def __init__(self, files: ExitStack, stem: Path, vocabulary: int) -> None:
+        self.type = np.dtype("<u2" if vocabulary < 65_536 else "<u4")
+        self.tokens = 0
+        self.ids: BinaryIO = files.enter_context(stem.with_suffix(".ids").open("wb"))
+        self.offsets: BinaryIO = files.enter_context(stem.with_suffix(".offsets").open("wb"))
+        self.offsets.write(np.zeros(1, dtype=_OFFSET).tobytes())
+
+    def add(self, sentences: list[list[int]]) -> None:
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=_OFFSET)
+        # Through `write`, not `tofile`: only the former says why a disk refused.
+        self.offsets.write((self.tokens + np.cumsum(lengths)).astype(_OFFSET).tobytes())
+        total = int(lengths.sum())
+        self.ids.write(np.fromiter(chain.from_iterable(sentences), dtype=self.type, count=total).tobytes())
+        self.tokens += total
+
+    def description(self) -> dict[str, Any]:
+        return {"type": self.type.str, "tokens": self.tokens}
+
+
+def _chunks(pairs: Iterable[NumberedPair]) -> Iterator[list[NumberedPair]]:
+    chunk: list[NumberedPair] = []
+    characters = 0
+    for numbered in pairs:
+        chunk.append(numbered)
+        characters += len(numbered[1][0]) + len(numbered[1][1])
+        if len(chunk) >= CHUNK_PAIRS or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _mapped(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+    if path.stat().st_size != count * kind.itemsize:
+        raise _damaged(path)
+    if count == 0:
+        return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
+    return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
+
+
+def _damaged(path: Path) -> DataError:
+    return DataError(f"{path}: missing or damaged; delete {path.parent} and run the same command again")

@@ -1,0 +1,93 @@
+"""The pocket corpus: French sentences with their English translations and gold word alignments, made up on the spot.
+
+It is the corpus of the demo, of many tests and of alignment measurement: a few hundred words, agreement, elision,
+negation, questions, clitic pronouns, several tenses, relative clauses, idioms, so that the word order of the two
+languages really differs. A French sentence has exactly one translation; the conventions that make it so are told in
+`pocket_nominals`, those of the alignment in `pocket_clauses` and `pocket_tokens`. An alignment indexes the words between
+spaces, from 0; "m'a" is one word and is linked to what both its parts are linked to.
+
+This file draws sentences and splits them; it knows no word and no rule of grammar.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from random import Random
+
+from regard.data.pocket_sentences import lecture_sentences, sentence
+from regard.data.pocket_tokens import Draft, Token, choose_articles, elide, links
+from regard.errors import DataError
+
+MIN_WORDS, MAX_WORDS = 3, 16
+# Of 64 shares of the sentences, by a hash of the English one: 2 for validation, 4 for the test, the rest for training.
+_SHARES, _VALID, _TEST = 64, 2, 6
+
+
+@dataclass(frozen=True, slots=True)
+class PocketPair:
+    """A sentence, its translation, and all (French word, English word) that belong together."""
+
+    french: str
+    english: str
+    alignment: frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class PocketSplit:
+    train: tuple[PocketPair, ...]
+    valid: tuple[PocketPair, ...]
+    test: tuple[PocketPair, ...]
+
+
+def _pair(source: list[Token], target: list[Token]) -> PocketPair:
+    french, english = elide(source), choose_articles(target)
+    return PocketPair(
+        " ".join([word for word, _ in french]), " ".join([word for word, _ in english]), links(french, english)
+    )
+
+
+def lecture_pairs() -> tuple[PocketPair, ...]:
+    """The pairs of the lectures and their nearest relatives, which are always in the training part."""
+    return tuple(_pair(french, english) for french, english in lecture_sentences(Draft(Random(0))))
+
+
+def pocket_pairs(seed: int) -> Iterator[PocketPair]:
+    """Pairs without end, the same for the same seed; a short sentence may come again."""
+    generator = Random(seed)
+    while True:
+        french, english = sentence(Draft(generator))
+        if len(french) <= MAX_WORDS and len(english) <= MAX_WORDS:
+            pair = _pair(french, english)
+            if pair.french.count(" ") >= MIN_WORDS - 1:
+                yield pair
+
+
+def _share(pair: PocketPair) -> int:
+    return blake2b(pair.english.encode(), digest_size=1).digest()[0] % _SHARES
+
+
+def pocket_split(train: int = 40_000, valid: int = 500, test: int = 1_000, seed: int = 1) -> PocketSplit:
+    """Distinct pairs for training, validation and test.
+
+    The English sentence alone decides, by a hash, where its pair belongs. So no sentence of one part is in another, in
+    either language (a French sentence has one translation), whatever the sizes and even between seeds.
+    """
+    for part, size in (("train", train), ("valid", valid), ("test", test)):
+        if size < 0:
+            raise DataError(f"pocket corpus: {part} = {size}: the number of pairs must be 0 or more")
+    lectures = lecture_pairs()
+    always = {pair.english for pair in lectures}
+    parts: tuple[list[PocketPair], ...] = (list(lectures[:train]), [], [])
+    sizes = (train, valid, test)
+    seen = {pair.french for pair in lectures}
+    pairs = pocket_pairs(seed)
+    while any(len(part) < size for part, size in zip(parts, sizes, strict=True)):
+        pair = next(pairs)
+        if pair.french in seen:
+            continue
+        seen.add(pair.french)
+        share = _share(pair)
+        index = 0 if pair.english in always or share >= _TEST else 1 if share < _VALID else 2
+        if len(parts[index]) < sizes[index]:
+            parts[index].append(pair)
+    return PocketSplit(*(tuple(part) for part in parts))

@@ -1,0 +1,201 @@
+"""Text files to lines, and parallel files to pairs: Moses pairs, TSV, JSONL, TMX, each also .gz, and standard input.
+
+Lines end at "\\n" only, so that line numbers are those of `wc` and of an editor, and both sides of a pair stay in step
+whatever Unicode separators a sentence holds. A file that cannot be read is a `DataError` naming file and line. Nothing
+is normalised or tokenised here.
+"""
+
+import gzip
+import json
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+from regard.data.config import STDIN, find_language
+from regard.data.tmx import tmx_pairs
+from regard.errors import DataError
+
+Pair = tuple[str, str]
+Languages = tuple[str | None, str | None]
+PairFormat = Literal["tsv", "jsonl", "tmx"]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FORMATS: dict[str, PairFormat] = {
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".txt": "tsv",
+    "": "tsv",  # standard input, /dev/fd/63
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".tmx": "tmx",
+}
+_LINE_BREAKS = re.compile(r"[\r\n]+")
+
+
+def shown(path: str | Path) -> str:
+    """How a path is named in messages."""
+    return "stdin" if str(path) == STDIN else str(path)
+
+
+def read_pairs(
+    source: str | Path | None = None,
+    target: str | Path | None = None,
+    pairs: str | Path | None = None,
+    languages: Languages = (None, None),
+) -> Iterator[Pair]:
+    """Every pair of `source` and `target`, or of the one file `pairs`, in order. The n-th pair is line (or unit) n."""
+    if pairs is None:
+        assert source is not None, "read_pairs needs source and target, or pairs"
+        assert target is not None, "read_pairs needs source and target, or pairs"
+        return _moses(source, target)
+    kind = pair_format(pairs)
+    if kind == "tmx":
+        return _tmx(pairs, languages)
+    if kind == "jsonl":
+        return (parse_jsonl(line, pairs, number, languages) for number, line in enumerate(read_lines(pairs), 1))
+    return (parse_tsv(line, pairs, number) for number, line in enumerate(read_lines(pairs), 1))
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a UTF-8 file without their "\\n"; a byte-order mark at the start is dropped."""
+    for number, raw in enumerate(read_raw(path), 1):
+        yield decode_line(raw, path, number)
+
+
+def read_raw(path: str | Path) -> Iterator[bytes]:
+    """The lines as bytes, for who wants to go on after a line that is not UTF-8."""
+    with opened(path) as file:
+        first = True
+        for line in file:
+            if first:
+                line, first = line.removeprefix(_BYTE_ORDER_MARK), False
+                if not line:
+                    continue  # nothing but the mark: an empty file
+            yield line.removesuffix(b"\n")
+
+
+def decode_line(raw: bytes, path: str | Path, number: int) -> str:
+    """The text of one line; a `DataError` names the first byte that is not UTF-8."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        column = len(raw[: error.start].decode("utf-8")) + 1
+        encoding = "UTF-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
+        raise DataError(
+            f"{shown(path)}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at column {column}); convert the file "
+            f"(iconv -f {encoding} -t UTF-8) or mend the lines that `regard data check` lists"
+        ) from None
+
+
+def pair_format(path: str | Path) -> PairFormat:
+    """The format of a file that holds both sides, by its suffix."""
+    suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
+    if suffix not in _FORMATS:
+        raise DataError(
+            f"{shown(path)}: pairs are read from .tsv, .jsonl and .tmx (also .gz), not from {suffix!r}; "
+            "convert the file, or give two text files as src and tgt"
+        )
+    return _FORMATS[suffix]
+
+
+def parse_tsv(line: str, path: str | Path, number: int) -> Pair:
+    """The first two columns. An empty line is an empty pair, which is counted and skipped later."""
+    line = line.removesuffix("\r")
+    if not line:
+        return "", ""
+    columns = line.split("\t", 2)
+    if len(columns) < 2:
+        raise DataError(f"{shown(path)}:{number}: one column; each line must be source<TAB>target")
+    return columns[0], columns[1]
+
+
+def parse_jsonl(line: str, path: str | Path, number: int, languages: Languages) -> Pair:
+    """`{"translation": {"en": .., "de": ..}}` or `{"source": .., "target": ..}`."""
+    where = f"{shown(path)}:{number}"
+    if not line.strip():
+        return "", ""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not JSON ({_one_line(str(error))}); each line must be one object") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: not a JSON object; expected {{'source': .., 'target': ..}} on each line")
+    if isinstance(value.get("translation"), dict):
+        texts = value["translation"]
+        keys = tuple(_translation_key(texts, language, where) for language in languages)
+    else:
+        texts, keys = value, ("source", "target")
+    found = []
+    for key in keys:
+        text = texts.get(key)
+        if not isinstance(text, str):
+            raise DataError(f"{where}: no text under {key!r}; expected {{'source': .., 'target': ..}} or 'translation'")
+        found.append(_LINE_BREAKS.sub(" ", text))
+    return found[0], found[1]
+
+
+def _translation_key(texts: dict[str, object], language: str | None, where: str) -> str:
+    there = ", ".join(texts)
+    if language is None:
+        raise DataError(f"{where}: languages {there}; say which is which with data.src_lang and data.tgt_lang")
+    key = find_language(language, texts)
+    if key is None:
+        raise DataError(f"{where}: no text in {language!r}, only in {there}; set data.src_lang and data.tgt_lang")
+    return key
+
+
+def _moses(source: str | Path, target: str | Path) -> Iterator[Pair]:
+    sources, targets = read_lines(source), read_lines(target)
+    for number, (left, right) in enumerate(zip_longest(sources, targets), 1):
+        if left is None or right is None:
+            longer = number + sum(1 for _ in (targets if left is None else sources))
+            counts = (number - 1, longer) if left is None else (longer, number - 1)
+            raise DataError(
+                f"{shown(source)} has {counts[0]} lines but {shown(target)} has {counts[1]}; "
+                "line n of one must translate line n of the other"
+            )
+        # A Windows line end is not part of the sentence.
+        yield left.removesuffix("\r"), right.removesuffix("\r")
+
+
+def _tmx(path: str | Path, languages: Languages) -> Iterator[Pair]:
+    source, target = languages
+    if source is None or target is None:
+        raise DataError(f"{shown(path)}: a TMX file holds many languages; set data.src_lang and data.tgt_lang")
+    with opened(path) as file:
+        for left, right in tmx_pairs(file, shown(path), source, target):
+            yield _LINE_BREAKS.sub(" ", left), _LINE_BREAKS.sub(" ", right)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked if its name ends in .gz, or of standard input; refusals become `DataError`s."""
+    name = shown(path)
+    try:
+        if str(path) == STDIN:
+            yield sys.stdin.buffer
+        elif str(path).endswith(".gz"):
+            with gzip.open(path, "rb") as packed:
+                yield cast(BinaryIO, packed)
+        else:
+            with Path(path).open("rb") as file:
+                yield file
+    except FileNotFoundError:
+        raise DataError(f"{name}: no such file; check the path") from None
+    except IsADirectoryError:
+        raise DataError(f"{name}: a directory; give a text file") from None
+    except PermissionError:
+        raise DataError(f"{name}: not permitted to read; change its permissions or copy it") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{name}: damaged gzip file ({_one_line(str(error))}); copy it again") from None
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror or error}; check the path") from None
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())

@@ -1,0 +1,110 @@
+"""TMX 1.4, the translators' exchange format: a stream of XML to a stream of pairs, a unit at a time.
+
+Entities are refused rather than expanded (a few lines of them can fill any memory), and nothing outside the file is
+ever fetched. It reads open binary files only, and knows no other format.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO, NoReturn
+from xml.parsers import expat
+
+from regard.data.config import find_language
+from regard.errors import DataError
+
+_CHUNK = 1 << 16
+# Inside a segment these hold the formatting codes of a word processor, not text; <hi> is the one that holds text.
+_CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+
+Unit = list[tuple[str, str]]  # (language tag, text) in the order of the file
+
+
+def tmx_pairs(file: BinaryIO, name: str, source: str, target: str) -> Iterator[tuple[str, str]]:
+    """One pair for each translation unit; a side that the unit lacks is empty."""
+    found, seen = False, set[str]()
+    for unit in _units(file, name):
+        tags = [tag for tag, _ in unit]
+        seen.update(tags)
+        texts = dict(reversed(unit))  # the first of two variants in one language wins
+        left, right = (find_language(language, tags) for language in (source, target))
+        found = found or (left is not None and right is not None)
+        yield "" if left is None else texts[left], "" if right is None else texts[right]
+    if seen and not found:
+        raise DataError(
+            f"{name}: no unit in both {source!r} and {target!r}; its languages are {', '.join(sorted(seen))}: "
+            "set data.src_lang and data.tgt_lang"
+        )
+
+
+def _units(file: BinaryIO, name: str) -> Iterator[Unit]:
+    reader = _UnitReader(name)
+    try:
+        while chunk := file.read(_CHUNK):
+            reader.parser.Parse(chunk, False)
+            yield from reader.taken()
+        reader.parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise DataError(
+            f"{name}:{error.lineno}: not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset + 1}); "
+            "export the TMX file again"
+        ) from None
+    yield from reader.taken()
+
+
+class _UnitReader:
+    """Listens to the parser and collects the units that are complete."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.complete: list[Unit] = []
+        self.unit: Unit = []
+        self.language = ""
+        self.segment: list[str] | None = None  # None outside of <seg>
+        self.codes = 0  # how many code elements we are inside of
+        self.started = False
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.characters
+        self.parser.EntityDeclHandler = self.refuse_declaration
+        self.parser.SkippedEntityHandler = self.refuse_reference
+
+    def taken(self) -> list[Unit]:
+        complete, self.complete = self.complete, []
+        return complete
+
+    def start(self, element: str, attributes: dict[str, str]) -> None:
+        if not self.started and element != "tmx":
+            raise DataError(f"{self.name}: not TMX: the first element is <{element}>; export it as TMX 1.4")
+        self.started = True
+        if element == "tu":
+            self.unit = []
+        elif element == "tuv":
+            self.language = attributes.get("xml:lang") or attributes.get("lang") or ""
+        elif element == "seg":
+            self.segment, self.codes = [], 0
+        elif element in _CODES:
+            self.codes += 1
+
+    def end(self, element: str) -> None:
+        if element == "tu":
+            self.complete.append(self.unit)
+        elif element == "seg" and self.segment is not None:
+            self.unit.append((self.language, "".join(self.segment)))
+            self.segment = None
+        elif element in _CODES:
+            self.codes -= 1
+
+    def characters(self, text: str) -> None:
+        if self.segment is not None and self.codes == 0:
+            self.segment.append(text)
+
+    def refuse_declaration(self, entity: str, *_: object) -> NoReturn:
+        self.refuse(entity, "declares")
+
+    def refuse_reference(self, entity: str, *_: object) -> NoReturn:
+        self.refuse(entity, "uses")
+
+    def refuse(self, entity: str, verb: str) -> NoReturn:
+        line = self.parser.CurrentLineNumber
+        raise DataError(f"{self.name}:{line}: {verb} the XML entity {entity!r}, which is not expanded; write it out")

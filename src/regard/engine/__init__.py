@@ -1,0 +1,1 @@
+"""The one way to run a bundle: text in, translations, scores and alignments out, batched by length."""

@@ -1,0 +1,158 @@
+"""Runs a torch network on one batch of ids: search, forced scores, attention. It knows ids and tensors, no text.
+
+This is what another engine replaces: it must give the same answers to `search` and `score`.
+
+Shapes: B sentences, S source with end mark, T target with end mark, D width, V outputs, L decoder layers, H heads.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.engine.batching import padded
+from regard.engine.options import SearchOptions
+from regard.errors import SearchError
+from regard.ops.probe import Probe
+from regard.search.beam import beam
+from regard.search.greedy import greedy
+from regard.search.hypothesis import Hypothesis
+from regard.search.logprobs import log_probabilities
+from regard.search.sampling import sample
+from regard.search.stepper import Stepper
+
+Ids = Sequence[int]
+
+ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
+
+
+class Network(Stepper[Any], Protocol):
+    """A network that can be searched and teacher-forced."""
+
+    training: bool
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """(source [B, S], target_in [B, T]) -> [B, T, D]"""
+        ...
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
+        ...
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """All weights."""
+        ...
+
+    def train(self, mode: bool = True) -> object:
+        """Switch dropout on or off."""
+        ...
+
+
+class Runner:
+    """A network and the padding of its two sides. Sources and targets come without end marks."""
+
+    def __init__(self, network: Network, *, source_pad: int, target_pad: int) -> None:
+        self.network = network
+        self._source_pad, self._target_pad = source_pad, target_pad
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.network.parameters()).device
+
+    def search(
+        self, sources: Sequence[Ids], limits: Sequence[int], numbers: Sequence[int], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
+        """Up to `options.nbest` hypotheses for each source, best first.
+
+        limits: the longest output of each, in tokens; numbers: what keys each one's random draws.
+        """
+        with self._evaluating():
+            source = self._source(sources)
+            max_length = torch.tensor(limits, device=source.device)
+            if options.sample:
+                return sample(
+                    self.network,
+                    source,
+                    temperature=options.temperature,
+                    top_k=options.top_k,
+                    top_p=options.top_p,
+                    samples=options.nbest,
+                    seed=options.seed,
+                    max_length=max_length,
+                    alpha=options.alpha,
+                    sentences=numbers,
+                )
+            if options.beam == 1:
+                return greedy(self.network, source, max_length=max_length, alpha=options.alpha)
+            return beam(
+                self.network,
+                source,
+                width=options.beam,
+                alpha=options.alpha,
+                nbest=options.nbest,
+                max_length=max_length,
+            )
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+        """log p of each token of each target, and then of the end mark: one teacher-forced pass."""
+        with self._evaluating():
+            hidden = self.network.hidden(self._source(sources), self._target_in(targets))  # [B, T, D]
+            expected = [[*target, self.network.end_token] for target in targets]
+            real = torch.cat([hidden[row, : len(ids)] for row, ids in enumerate(expected)])  # [N, D], no padding
+            wanted = torch.tensor([token for ids in expected for token in ids], device=hidden.device)  # [N]
+            parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(wanted), ROWS_AT_ONCE)]
+            found = torch.cat(
+                [
+                    log_probabilities(self.network.project(real[part])).gather(1, wanted[part, None]).squeeze(1)
+                    for part in parts
+                ]
+            )
+        if found.isnan().any():
+            raise SearchError(
+                "the model's logits are not numbers (NaN): its weights are damaged or its training diverged"
+            )
+        values = iter(found.tolist())
+        return [[next(values) for _ in ids] for ids in expected]
+
+    def attention(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[Tensor]:
+        """For each pair the cross-attention [L, H, T, S] of every layer and head; row t is where it looked while it chose token t.
+
+        The last row and the last column are the end marks'.
+        """
+        probe = Probe("decoder.*.cross.weights")
+        with self._evaluating():
+            self.network.hidden(self._source(sources), self._target_in(targets), probe)
+        if not len(probe):
+            raise SearchError("this model has no attention from target to source, so it cannot align words")
+        stack = torch.stack([probe[f"decoder.{layer}.cross.weights"] for layer in range(len(probe))], dim=1)
+        return [
+            stack[row, :, :, : len(target) + 1, : len(source) + 1].cpu()
+            for row, (source, target) in enumerate(zip(sources, targets, strict=True))
+        ]
+
+    def _source(self, sources: Sequence[Ids]) -> Tensor:
+        """[B, S]"""
+        return padded([[*ids, self.network.end_token] for ids in sources], self._source_pad, self.device)
+
+    def _target_in(self, targets: Sequence[Ids]) -> Tensor:
+        """[B, T]"""
+        return padded([[self.network.start_token, *ids] for ids in targets], self._target_pad, self.device)
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """Without gradients and dropout, leaving a network that is being trained as it was.
+
+        Not `inference_mode`: tables of positions that grow meanwhile stay with the network, and must serve training too.
+        """
+        was_training = self.network.training
+        if was_training:
+            self.network.train(False)
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            if was_training:
+                self.network.train(True)

@@ -1,0 +1,75 @@
+"""What a model answers: a translation, the score of a given pair, or its word alignment. Plain values that know no model."""
+
+import math
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+Links = list[tuple[int, int]]
+"""(source word, target word), both from 0, words being what white space separates."""
+
+
+class TruncationWarning(UserWarning):
+    """A text was longer than the model reads, and its end was not read."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One text and what it was translated to."""
+
+    source: str
+    """The text as it was given."""
+    text: str
+    """The translation."""
+    score: float
+    """log p(text | source) / |tokens|^alpha: what hypotheses are ranked by."""
+    tokens: list[str]
+    """The pieces of the translation, without the end mark."""
+    logprob: float
+    """log p(text | source), the end mark included if finished."""
+    finished: bool = True
+    """Whether the model ended it; False: it was cut at the longest length allowed."""
+    alignment: Links | None = None
+    """From words of the normalised source to words of `text`, where they were asked for."""
+    alternatives: tuple["Translation", ...] = ()
+    """The n best, best first, this one among them; empty where only one was asked for."""
+    truncated: bool = False
+    """Whether the source was too long and only its beginning was translated."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How probable a given target is."""
+
+    logprob: float
+    """log p(target | source), the end mark included."""
+    score: float
+    """`logprob` / |tokens|^alpha."""
+    tokens: int
+    """Pieces of the target, without the end mark."""
+    token_logprobs: list[float]
+    """log p of each piece and then of the end mark."""
+    truncated: bool = False
+    """Whether a side was too long. Of a target that was, only the beginning is scored, and no end mark."""
+
+    @property
+    def perplexity(self) -> float:
+        """exp(-logprob / number of predictions); the end mark is one of them."""
+        rate = -self.logprob / max(1, len(self.token_logprobs))
+        return math.exp(rate) if rate < 700.0 else math.inf
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Which source words a given target looks at."""
+
+    links: Links
+    """For each target word the source word with the largest weight."""
+    weights: Tensor = field(compare=False, repr=False)
+    """[target words, source words], each row summing to 1; a row of zeros for a word that was not read."""
+    source_words: list[str]
+    """The words of the normalised source."""
+    target_words: list[str]
+    """The words of the normalised target."""
+    truncated: bool = False
+    """Whether a side was too long; the words past the limit have no links."""

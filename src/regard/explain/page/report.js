@@ -1,0 +1,87 @@
+// The page of a run: reads the data inside of the page and fills it, part by part.
+import { alignmentView } from "./alignment.js";
+import { beamView } from "./beam.js";
+import { empty, make, prose } from "./dom.js";
+import { exact, plural } from "./format.js";
+import { learningView } from "./learning.js";
+import { overview } from "./overview.js";
+import { reproductionView } from "./reproduction.js";
+import { samplesView, sentenceList } from "./sentences.js";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const { languages } = data;
+
+// A part of the page with its entry in the contents. A part that fails says so and leaves the others alone.
+function part(id, name, title, lead, build) {
+  const section = make("section", { id, "aria-labelledby": `${id}-title` },
+    make("h2", { id: `${id}-title` }, title), lead && make("p", { class: "lead" }, lead));
+  document.getElementById("main").append(section);
+  document.getElementById("contents").append(make("a", { href: `#${id}` }, name));
+  try {
+    build(section);
+  } catch (error) {
+    document.documentElement.dataset.error = String(error);
+    console.error(error);
+    section.append(empty("This part could not be drawn."));
+  }
+}
+
+// A white box for a view that has none of its own.
+function card(section) {
+  const box = make("div", { class: "card" });
+  section.append(box);
+  return box;
+}
+
+function searchLead({ beam, alpha, source }) {
+  const explanation = `”. At every step each kept hypothesis is continued with its likeliest words; the ${beam} best `
+    + "continuations are kept and the rest is cut. A score is the log-probability divided by the length to the power "
+    + `${exact(alpha)}.`;
+  return [`Beam search of width ${beam} on “`, prose("bdi", source, languages.source), explanation];
+}
+
+overview(document.getElementById("top"), data);
+
+part("learning", "Learning", "How it learned",
+  "One step is one update of the weights. Point at a curve for its exact numbers; click on a name to hide or show it.",
+  (section) => learningView(section, data));
+
+if (data.alignments.length) {
+  part("alignment", "Alignment", "Where it looks",
+    "Each row is a word that the model wrote; the stronger a cell, the more it looked at that source word while writing.",
+    (section) => {
+      alignmentView(card(section), data.alignments);
+      const more = data.alignments_left_out;
+      if (more) section.append(make("p", { class: "note" }, `${plural(more, "sentence")} too long to be drawn.`));
+    });
+}
+
+if (data.beam_tree) {
+  part("search", "Search", "How it chose", searchLead(data.beam_tree), (section) => beamView(card(section), data.beam_tree));
+}
+
+part("samples", "Samples", "The same sentences over time",
+  data.samples.length ? "What the model said at each validation. Underlined words are not in the reference." : null,
+  (section) => {
+    if (data.samples.length) samplesView(section, data.samples, languages);
+    else section.append(empty("No validation has translated a sample yet."));
+  });
+
+if (data.worst.length) {
+  part("worst", "Worst", "Where it fails",
+    "The evaluated sentences with the lowest chrF, worst first. Marked red: words that the reference lacks; green: words of "
+    + "the reference that the output lacks.",
+    (section) => sentenceList(section, data.worst, languages));
+}
+
+if (data.best.length) {
+  part("best", "Best", "Where it succeeds", null, (section) => sentenceList(section, data.best, languages));
+}
+
+part("reproduce", "Reproduce", "The same run again", null, (section) => reproductionView(section, data));
+
+document.getElementById("foot").append(
+  "This page is one file and loads nothing from elsewhere. Its curves come from the run’s ", make("code", {}, "log.jsonl"),
+  ", its scores from ", make("code", {}, "metrics.json"), ".");
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,103 @@
+"""Files and directories that appear whole or not at all, and hashes of what they hold.
+
+Every room may import this module. It knows nothing of what the files mean.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from regard.errors import DiskError
+
+STAGING_MARK = ".partial-"  # a directory whose name holds this was being written when its writer stopped
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn the operating system's refusals into a `DiskError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise DiskError(
+                f"{path}: no space left to write; free some space and run the same command again"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise DiskError(f"{path}: not permitted to write here; choose another place") from error
+        if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
+            raise DiskError(f"{path}: {error.strerror}; choose another place") from error
+        raise
+
+
+@contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """A staging directory to fill. On success it is synced and renamed to `path`; on failure it is removed."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staging = path.parent / f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}"
+        staging.mkdir()
+        try:
+            yield staging
+            for file in sorted(staging.rglob("*")):
+                sync(file)
+            sync(staging)
+            if path.exists():
+                shutil.rmtree(path)
+            staging.rename(path)
+            sync(path.parent)
+        except BaseException:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replace a file atomically: the old content or the new one is there, never a part."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staging = path.with_name(f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}")
+        try:
+            staging.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+            sync(staging)
+            os.replace(staging, path)
+            sync(path.parent)
+        except BaseException:
+            staging.unlink(missing_ok=True)
+            raise
+
+
+def remove_leftovers(directory: Path) -> list[Path]:
+    """Delete what interrupted writers left in `directory`, and say what it was."""
+    leftovers = list(directory.glob(f"*{STAGING_MARK}*")) if directory.is_dir() else []
+    for path in leftovers:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return leftovers
+
+
+def sync(path: Path) -> None:
+    """Force a file's content, or a directory's entries, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_json(value: Any) -> str:
+    """JSON as we write it everywhere: UTF-8, two spaces, one final newline."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

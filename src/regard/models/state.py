@@ -1,0 +1,38 @@
+"""What a Transformer remembers between two steps of a search. It satisfies `search.State` by its shape, without knowing it.
+
+Shapes: B sentences, k hypotheses each, H heads, S source, t tokens said so far, d head width.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.layers.transformer import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerState:
+    """Keys and values of the source, once a sentence, and of what each hypothesis has said."""
+
+    source: tuple[Memory, ...]  # per layer [B, H, S, d]
+    source_mask: Tensor  # [B, 1, 1, S] added to scores
+    past: tuple[Memory, ...]  # per layer [B * k, H, t, d]
+    hypotheses: int  # k
+    said: int  # t
+
+    def reorder(self, sentences: Tensor, parents: Tensor) -> "TransformerState":
+        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+        rows = (sentences[:, None] * self.hypotheses + parents).flatten()
+        source, source_mask = self.source, self.source_mask
+        if sentences.shape[0] != source_mask.shape[0]:
+            source = tuple((keys[sentences], values[sentences]) for keys, values in source)
+            source_mask = source_mask[sentences]
+        past = tuple((keys[rows], values[rows]) for keys, values in self.past)
+        return TransformerState(source, source_mask, past, parents.shape[1], self.said)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What one step saw: the cross-attention of each hypothesis, mean of the last layer's heads, [B, k, S]."""
+
+    attention: Tensor

@@ -1,0 +1,206 @@
+"""The encoder-decoder Transformer (Vaswani et al. 2017; the lectures' main subject), teacher-forced and step by step.
+
+It takes ids and returns logits. Ids: `</s>` 0, pad last; the decoder starts from pad, and pad has no logit, so that it can neither be
+generated nor take probability in the loss.
+
+Shapes: B batch, S source, T target, D width, H heads, V outputs (the target vocabulary without pad), k hypotheses.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from regard.layers.attention import MultiHeadAttention
+from regard.layers.dropout import Dropout
+from regard.layers.feed_forward import FeedForward
+from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
+from regard.layers.transformer import DecoderBlock, EncoderBlock
+from regard.models.config import ModelConfig
+from regard.models.state import StepRecord, TransformerState
+from regard.ops.masks import additive, causal, real_tokens
+from regard.ops.probe import Probe, within
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder and the projection to the vocabulary."""
+
+    end_token = 0
+
+    def __init__(self, config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
+        super().__init__()
+        self.source_pad, self.target_pad = source_vocabulary - 1, target_vocabulary - 1
+        self.start_token = self.target_pad
+        self.embedding_scale = math.sqrt(config.width)
+        self.target_embedding = nn.Embedding(target_vocabulary, config.width, padding_idx=self.target_pad)
+        self.source_embedding = (
+            self.target_embedding
+            if joint and config.tie
+            else nn.Embedding(source_vocabulary, config.width, padding_idx=self.source_pad)
+        )
+        self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, config.width))
+        self.source_positions, self.target_positions = _added_positions(config), _added_positions(config)
+        self.source_bias = _relative_bias(config, bidirectional=True)
+        self.target_bias = _relative_bias(config, bidirectional=False)
+        rotary = RotaryPositions(config.width // config.heads) if config.positions == "rotary" else None
+        encoder, decoder = config.depth
+        self.encoder = nn.ModuleList(_encoder_block(config, rotary) for _ in range(encoder))
+        self.decoder = nn.ModuleList(_decoder_block(config, rotary) for _ in range(decoder))
+        last = nn.LayerNorm if config.norm == "pre" else nn.Identity  # post-norm blocks end in a norm of their own
+        self.encoder_norm, self.decoder_norm = last(config.width), last(config.width)
+        self.dropout = Dropout(config.dropout)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """All initialisation, in one place."""
+        for name, parameter in self.named_parameters():
+            if "embedding" in name or name == "output":
+                # unit variance once scaled by sqrt(D) at the input; logits of order one at the output
+                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+            elif name.endswith("positions.table"):
+                nn.init.normal_(parameter, std=0.02)
+            elif name.endswith("bias.table"):
+                nn.init.zeros_(parameter)  # no preference of distance to begin with
+            elif parameter.dim() == 2:
+                nn.init.xavier_uniform_(parameter)
+            elif name.endswith("norm.weight"):
+                nn.init.ones_(parameter)
+            else:
+                nn.init.zeros_(parameter)
+        for embedding in {self.source_embedding, self.target_embedding}:
+            assert embedding.padding_idx is not None
+            embedding.weight[embedding.padding_idx].zero_()
+
+    def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
+        return self.project(self.hidden(source, target_in, probe))
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """What the projection turns into logits, [B, T, D]."""
+        memory, source_mask = self.encode(source, probe)
+        x = self._embed(self.target_embedding, self.target_positions, target_in, 0, within(probe, "decoder"))
+        mask = None
+        if self.target_bias is not None:
+            length = target_in.shape[1]
+            mask = self.target_bias(length, length) + additive(causal(length, length, x.device), x.dtype)
+        for number, block in enumerate(self.decoder):
+            assert isinstance(block, DecoderBlock)
+            inner = within(probe, f"decoder.{number}")
+            x = block(x, block.cross.remember(memory), mask=mask, source_mask=source_mask, probe=inner)
+        result: Tensor = self.decoder_norm(x)
+        return result
+
+    def encode(self, source: Tensor, probe: Probe | None = None) -> tuple[Tensor, Tensor]:
+        """source [B, S] -> its hidden states [B, S, D] and the mask [B, 1, 1, S] that keeps attention off the padding."""
+        x = self._embed(self.source_embedding, self.source_positions, source, 0, within(probe, "encoder"))
+        source_mask = additive(real_tokens(source, self.source_pad)[:, None, None, :], x.dtype)
+        mask = source_mask
+        if self.source_bias is not None:
+            mask = source_mask + self.source_bias(source.shape[1], source.shape[1])
+        for number, block in enumerate(self.encoder):
+            x = block(x, mask=mask, probe=within(probe, f"encoder.{number}"))
+        return self.encoder_norm(x), source_mask
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
+        return hidden @ self.output_weight().T
+
+    def output_weight(self) -> Tensor:
+        """[V, D]: pad, the last row of the embedding, is not an output."""
+        return self.target_embedding.weight[:-1] if self.output is None else self.output
+
+    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> TransformerState:
+        """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
+        assert source is not None, "an encoder-decoder needs a source"
+        memory, source_mask = self.encode(source)
+        blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
+        keys_and_values = tuple(block.cross.remember(memory) for block in blocks)
+        nothing = keys_and_values[0][0][:, :, :0]  # [B, H, 0, d]
+        state = TransformerState(keys_and_values, source_mask, ((nothing, nothing),) * len(blocks), 1, 0)
+        for column in range(0 if prefix is None else prefix.shape[1]):
+            assert prefix is not None
+            _, state, _ = self.step(prefix[:, column, None], state)
+        return state
+
+    def step(
+        self, tokens: Tensor, state: TransformerState, record: bool = False
+    ) -> tuple[Tensor, TransformerState, StepRecord | None]:
+        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
+        probe = Probe(f"*.{len(self.decoder) - 1}.cross.weights") if record else None
+        sentences, hypotheses = tokens.shape
+        rows = tokens.reshape(-1, 1)  # every hypothesis stands at the same position
+        x = self._embed(self.target_embedding, self.target_positions, rows, state.said, None)
+        x = x.view(sentences, hypotheses, -1)
+        mask = None if self.target_bias is None else self.target_bias(1, state.said + 1)
+        past = []
+        for number, block in enumerate(self.decoder):
+            assert isinstance(block, DecoderBlock)
+            x, longer = block.step(
+                x,
+                state.past[number],
+                state.source[number],
+                mask=mask,
+                source_mask=state.source_mask,
+                first=state.said,
+                probe=within(probe, f"decoder.{number}"),
+            )
+            past.append(longer)
+        new = TransformerState(state.source, state.source_mask, tuple(past), hypotheses, state.said + 1)
+        seen = None if probe is None else StepRecord(probe[next(iter(probe))].mean(dim=1))
+        return self.project(self.decoder_norm(x)), new, seen
+
+    def _embed(
+        self,
+        embedding: nn.Embedding,
+        positions: AddedPositions | None,
+        ids: Tensor,  # [B, T]
+        first: int,
+        probe: Probe | None,
+    ) -> Tensor:
+        """Scaled embeddings plus positions, [B, T, D]."""
+        x: Tensor = embedding(ids) * self.embedding_scale
+        if positions is not None:
+            x = x + positions(first, ids.shape[1])
+        dropped: Tensor = self.dropout(x)
+        return dropped if probe is None else probe.see("embedding", dropped)
+
+
+def _added_positions(config: ModelConfig) -> AddedPositions | None:
+    if config.positions == "sinusoidal":
+        return SinusoidalPositions(config.width)
+    if config.positions == "learned":
+        return LearnedPositions(config.width, config.max_positions)
+    return None
+
+
+def _relative_bias(config: ModelConfig, *, bidirectional: bool) -> RelativeBias | None:
+    """One table for all blocks of a stack, as in T5."""
+    return RelativeBias(config.heads, bidirectional=bidirectional) if config.positions == "relative" else None
+
+
+def _feed_forward(config: ModelConfig) -> FeedForward:
+    return FeedForward(
+        width=config.width, inner=config.feed_forward, activation=config.activation, dropout=config.dropout
+    )
+
+
+def _encoder_block(config: ModelConfig, rotary: RotaryPositions | None) -> EncoderBlock:
+    return EncoderBlock(
+        attention=MultiHeadAttention(width=config.width, heads=config.heads, rotary=rotary),
+        feed_forward=_feed_forward(config),
+        width=config.width,
+        dropout=config.dropout,
+        pre_norm=config.norm == "pre",
+    )
+
+
+def _decoder_block(config: ModelConfig, rotary: RotaryPositions | None) -> DecoderBlock:
+    return DecoderBlock(
+        attention=MultiHeadAttention(width=config.width, heads=config.heads, rotary=rotary),
+        cross=MultiHeadAttention(width=config.width, heads=config.heads),
+        feed_forward=_feed_forward(config),
+        width=config.width,
+        dropout=config.dropout,
+        pre_norm=config.norm == "pre",
+    )

@@ -1,0 +1,1 @@
+"""Pure tensor functions, one equation each; no weights, no text, no files."""

@@ -1,0 +1,12 @@
+"""The non-linearities of the feed-forward network, by name. Gated ones (two inputs) are told from plain ones by `GATED`."""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from torch import Tensor
+
+PLAIN: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+"""max(0, x) (the lectures); x Phi(x) (Hendrycks and Gimpel 2016); x sigmoid(x), Marian's "swish"."""
+
+GATED: dict[str, Callable[[Tensor], Tensor]] = {"swiglu": F.silu}
+"""The function of the gate: swiglu is silu(x W) * (x V) (Shazeer 2020, eq. 6)."""

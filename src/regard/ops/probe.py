@@ -1,0 +1,61 @@
+"""A `Probe` sees, and may change, what passes through a model: weights, values, hidden states, gradients.
+
+It is handed to `forward` and owned by the caller; nothing is ever stashed on a module, and where it is None no layer does anything for it.
+It lives beside the pure functions because every layer must know it; it knows no layer.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from torch import Tensor
+
+Edit = Callable[[Tensor], Tensor]
+
+
+class Probe:
+    """Captures every value whose name fits one of the patterns, after the edits that bear its name.
+
+    Names are paths: `decoder.2.cross.weights`. A pattern may hold `*`, as in `Probe("decoder.*.cross.weights")`.
+    """
+
+    def __init__(self, *patterns: str, edits: Mapping[str, Edit] | None = None, gradients: bool = False) -> None:
+        self._patterns = patterns
+        self._edits = dict(edits or {})
+        self._gradients = gradients
+        self._path = ""
+        self._seen: dict[str, Tensor] = {}
+
+    def within(self, name: str) -> "Probe":
+        """The same probe, one part deeper: what is seen there gets `name.` before its own name."""
+        deeper = Probe(*self._patterns, edits=self._edits, gradients=self._gradients)
+        deeper._path = f"{self._path}{name}."
+        deeper._seen = self._seen
+        return deeper
+
+    def see(self, name: str, value: Tensor) -> Tensor:
+        """What the model is to go on with: `value`, or what the edits make of it."""
+        full = self._path + name
+        for pattern, edit in self._edits.items():
+            if fnmatchcase(full, pattern):
+                value = edit(value)
+        if any(fnmatchcase(full, pattern) for pattern in self._patterns):
+            if self._gradients and value.requires_grad:
+                value.retain_grad()
+            self._seen[full] = value
+        return value
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._seen:
+            raise KeyError(f"the probe saw nothing called {name!r}; it saw: {', '.join(self._seen) or 'nothing'}")
+        return self._seen[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen)
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+
+def within(probe: Probe | None, name: str) -> Probe | None:
+    """`probe.within(name)` where there is a probe."""
+    return None if probe is None else probe.within(name)

@@ -1,0 +1,138 @@
+"""Typed settings: frozen, typo-proof, read from TOML, changed by `a.b=c`.
+
+Every room may import this module. It knows how a setting is read and refused, never what any setting means.
+"""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from regard.errors import ConfigError
+
+
+class Settings(BaseModel):
+    """A frozen group of settings. Unknown keys are refused with the nearest valid name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any], where: str = "config") -> Self:
+        """`values` as settings; a `ConfigError` names `where` and the first offending key."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(f"{where}: {_first_complaint(cls, error)}") from None
+
+    def changed_from(self, older: "Settings") -> list[str]:
+        """Every setting whose value differs, as `a.b: old -> new`."""
+        mine, theirs = dict(_leaves(self.model_dump(mode="json"))), dict(_leaves(older.model_dump(mode="json")))
+        return [
+            f"{key}: {theirs.get(key)!r} -> {mine.get(key)!r}"
+            for key in sorted(mine.keys() | theirs.keys())
+            if mine.get(key) != theirs.get(key)
+        ]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such config file; `regard init > {path}` writes one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def override(values: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """`values` with each `a.b=c` applied; `c` is TOML where it parses as TOML, else the text itself."""
+    result = _copied(values)
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"--set {assignment}: expected KEY=VALUE, for example --set train.max_steps=1000")
+        *path, last = key.strip().split(".")
+        table = result
+        for name in path:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"--set {assignment}: {name!r} is a value, not a table")
+        table[last] = _toml_value(text.strip())
+    return result
+
+
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` with every leaf of `changes` in its place."""
+    result = _copied(values)
+    for key, value in changes.items():
+        inner = result.get(key)
+        result[key] = merged(inner, value) if isinstance(value, Mapping) and isinstance(inner, dict) else value
+    return result
+
+
+def to_toml(group: type[BaseModel], path: str = "") -> str:
+    """Every setting of a group with its meaning and default, as TOML; one that has no default is shown as a comment."""
+    lines, tables = [], []
+    for name, field in group.model_fields.items():
+        default = field.get_default(call_default_factory=True, validated_data={})
+        if isinstance(default, BaseModel):
+            inner = f"{path}{name}"
+            tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}")
+            continue
+        lines.append(f"# {field.description}" if field.description else "")
+        lines.append(f"# {name} =" if default is None else f"{name} = {json.dumps(default, ensure_ascii=False)}")
+    return "\n".join(line for line in lines if line) + "\n" + "".join(tables)
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+
+
+def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the settings"
+    if first["type"] == "extra_forbidden":
+        names = _keys_beside(root, [str(part) for part in first["loc"]])
+        near = difflib.get_close_matches(str(first["loc"][-1]), names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(names))}"
+        return f"unknown key {key!r}; {hint}"
+    message = first["msg"].removeprefix("Value error, ")
+    given = first.get("input")
+    shown = "" if isinstance(given, dict) else f" = {given!r}"
+    return f"{key}{shown}: {message[:1].lower()}{message[1:]}"
+
+
+def _keys_beside(root: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """The valid names at the level of the last element of `path`."""
+    level: type[BaseModel] = root
+    for name in path[:-1]:
+        field = level.model_fields.get(name)
+        if field is None:
+            break
+        candidates = [field.annotation, *get_args(field.annotation)]
+        groups = [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        if not groups:
+            break
+        level = groups[0]
+    return list(level.model_fields)

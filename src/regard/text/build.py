@@ -1,0 +1,157 @@
+"""Learn, store and load tokenisers: the one place that knows every kind, and the files they live in.
+
+A directory holds `tokenizer.json` (what to build) and `joint.spm`, or `source.spm` and `target.spm`, or the same names
+with `.vocab.json`. Learning is deterministic: the same corpus and settings give the same bytes.
+"""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from regard.errors import TextError
+from regard.files import to_json, write_whole
+from regard.text.char import CharTokenizer, learn_char
+from regard.text.config import Kind, TextConfig
+from regard.text.normalise import Form, normalise
+from regard.text.subword import SubwordTokenizer, learn_subword
+from regard.text.tokenizer import Tokenizer
+from regard.text.word import WordTokenizer, learn_word
+
+CONFIG_FILE = "tokenizer.json"
+_FORMAT = 1
+_SAMPLE_SEED = 20170612  # any constant: a second preparation of the corpus must sample the same sentences
+_READ = 10_000  # characters of a line that learning reads, so that memory is bounded by the sample
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class TokenizerPair:
+    """The tokenisers of the two languages; the same object twice when `joint`."""
+
+    source: Tokenizer
+    target: Tokenizer
+    joint: bool
+
+
+def learn(config: TextConfig, lines: Iterable[str]) -> Tokenizer:
+    """A tokeniser learned from (a sample of) `lines`."""
+    return _learned(config, sample((line[:_READ] for line in lines if line.strip()), config.sample), "the corpus")
+
+
+def learn_pair(config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]]) -> TokenizerPair:
+    """The tokenisers of a parallel corpus, which is read once and of which `config.sample` pairs are kept."""
+    shortened = ((source[:_READ], target[:_READ]) for source, target in pairs() if source.strip() or target.strip())
+    kept = sample(shortened, config.sample)
+    sources, targets = [source for source, _ in kept], [target for _, target in kept]
+    if config.joint:
+        tokenizer = _learned(config, sources + targets, "the corpus")
+        return TokenizerPair(tokenizer, tokenizer, joint=True)
+    source = _learned(config, sources, "the source side of the corpus")
+    return TokenizerPair(source, _learned(config, targets, "the target side of the corpus"), joint=False)
+
+
+def sample(items: Iterable[Item], size: int) -> list[Item]:
+    """All items in order where there are at most `size`, else a uniform sample of so many, the same every time."""
+    stream = iter(items)
+    kept = list(islice(stream, size))
+    generator = random.Random(_SAMPLE_SEED)
+    for seen, item in enumerate(stream, start=size + 1):
+        place = int(generator.random() * seen)  # Vitter's algorithm R
+        if place < size:
+            kept[place] = item
+    return kept
+
+
+def save_tokenizers(pair: TokenizerPair, directory: Path) -> None:
+    """Write the files of a pair into `directory`."""
+    for name, tokenizer in _named(pair).items():
+        for suffix, content in tokenizer.files().items():
+            write_whole(directory / f"{name}{suffix}", content)
+    kind, form, lowercase = pair.source.kind, pair.source.form, pair.source.lowercase
+    about = {"format": _FORMAT, "kind": kind, "joint": pair.joint, "form": form, "lowercase": lowercase}
+    write_whole(directory / CONFIG_FILE, to_json(about))
+
+
+def load_tokenizers(directory: Path) -> TokenizerPair:
+    """The pair that was saved in `directory`; a `TextError` names the file that is missing or damaged."""
+    about = _about(directory / CONFIG_FILE)
+    if about["joint"]:
+        tokenizer = _loaded(directory, "joint", about)
+        return TokenizerPair(tokenizer, tokenizer, joint=True)
+    return TokenizerPair(_loaded(directory, "source", about), _loaded(directory, "target", about), joint=False)
+
+
+def _named(pair: TokenizerPair) -> dict[str, Tokenizer]:
+    return {"joint": pair.source} if pair.joint else {"source": pair.source, "target": pair.target}
+
+
+def _learned(config: TextConfig, lines: Sequence[str], where: str) -> Tokenizer:
+    normalised = [text for text in (normalise(line, config.form, config.lowercase) for line in lines) if text]
+    if not normalised:
+        raise TextError(f"{where} has no text to learn a tokeniser from; give it at least one line that is not blank")
+    if config.kind == "word":
+        return learn_word(config, normalised)
+    if config.kind == "char":
+        return learn_char(config, normalised)
+    return learn_subword(config, normalised)
+
+
+def _about(path: Path) -> dict[str, Any]:
+    about = _json_of(path)
+    expected = {"format": (_FORMAT,), "kind": get_args(Kind), "form": get_args(Form)}
+    expected |= {"joint": (True, False), "lowercase": (True, False)}
+    if not isinstance(about, dict):
+        raise TextError(f"{path}: not a JSON object; {_ADVICE}")
+    for key, values in expected.items():
+        if about.get(key) not in values:
+            choice = ", ".join(json.dumps(value) for value in values)
+            raise TextError(f"{path}: {key} = {json.dumps(about.get(key))} is not one of {choice}; {_ADVICE}")
+    return about
+
+
+_ADVICE = "the file is damaged or of another version: copy the directory again, or train again"
+
+
+def _loaded(directory: Path, name: str, about: dict[str, Any]) -> Tokenizer:
+    kind, form, lowercase = about["kind"], about["form"], about["lowercase"]
+    path = directory / (f"{name}.vocab.json" if kind in ("word", "char") else f"{name}.spm")
+    try:
+        if kind == "word":
+            return WordTokenizer(_strings_of(path), form, lowercase)
+        if kind == "char":
+            return CharTokenizer(_strings_of(path), form, lowercase)
+        return SubwordTokenizer(_bytes_of(path), kind, form, lowercase)
+    except TextError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise TextError(f"{path}: {error}; {_ADVICE}") from None
+
+
+def _strings_of(path: Path) -> list[str]:
+    items = _json_of(path)
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise TextError("not a JSON list of strings")
+    return items
+
+
+def _json_of(path: Path) -> Any:
+    try:
+        return json.loads(_bytes_of(path).decode("utf-8"))
+    except ValueError as error:
+        if isinstance(error, TextError):
+            raise
+        raise TextError(f"{path}: not valid JSON ({str(error).splitlines()[0]}); {_ADVICE}") from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TextError(
+            f"{path}: cannot be read ({error.strerror}); it belongs to the tokeniser of the model"
+        ) from None

@@ -1,0 +1,86 @@
+"""One piece for each character of the corpus, `▁` for the space; any other character is spelled in bytes.
+
+Knows no files.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from regard.errors import TextError
+from regard.text.config import TextConfig
+from regard.text.normalise import SPACE_MARK, Form, normalise
+from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class CharTokenizer:
+    """Characters of a fixed list, and bytes."""
+
+    kind = "char"
+
+    def __init__(self, characters: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> None:
+        self.form: Form = form
+        self.lowercase = lowercase
+        bad = next((item for item in characters if len(item) != 1 or item != normalise(item, "none")), None)
+        if bad is not None:
+            raise TextError(f"{bad!r} is not one normalised character")
+        self.vocabulary = Vocabulary([END, UNKNOWN, *BYTE_PIECES, SPACE_MARK, *characters, PAD])
+        self._known = {character: [self.vocabulary.id_of(character)] for character in characters}
+        self._space = [self.vocabulary.id_of(SPACE_MARK)]
+
+    def normalise(self, text: str) -> str:
+        return normalise(text, self.form, self.lowercase)
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = []
+        for character in self.normalise(text):
+            if character == " ":
+                ids += self._space
+            else:
+                ids += self._known.get(character) or self.vocabulary.bytes_of(character)
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.vocabulary.text(ids)
+
+    def words(self, ids: Sequence[int]) -> list[int]:
+        return self.vocabulary.words(ids)
+
+    def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
+        return list(ids)
+
+    def files(self) -> dict[str, bytes]:
+        return {".vocab.json": (json.dumps(list(self._known), ensure_ascii=False, indent=0) + "\n").encode()}
+
+
+def learn_char(config: TextConfig, lines: Iterable[str]) -> CharTokenizer:
+    """The most frequent characters of normalised lines."""
+    characters = frequent_characters(lines, config.character_coverage, config.vocabulary)
+    return CharTokenizer(characters, config.form, config.lowercase)
+
+
+def frequent_characters(lines: Iterable[str], coverage: float, limit: int) -> list[str]:
+    """The fewest characters that make up the share `coverage` of the text without its spaces, and at most `limit`.
+
+    Of equally frequent ones the first in code point order.
+    """
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line)
+    del counts[" "]
+    wanted = coverage * counts.total()
+    kept: list[str] = []
+    covered = 0
+    for character in sorted(counts, key=lambda character: (-counts[character], character)):
+        if covered >= wanted or len(kept) == limit:
+            break
+        kept.append(character)
+        covered += counts[character]
+    return kept

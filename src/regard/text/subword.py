@@ -1,0 +1,160 @@
+"""Subwords by sentencepiece: BPE and unigram, with byte fallback, learned and applied.
+
+Normalisation is ours (inside sentencepiece it is the identity), and so are reading ids and BPE-dropout: sentencepiece
+learns the pieces and cuts text into them. Knows no files.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import TextError
+from regard.text.char import frequent_characters
+from regard.text.config import Kind, TextConfig
+from regard.text.normalise import SPACE_MARK, Form, normalise
+from regard.text.vocabulary import BYTE_PIECES, PAD, RESERVED, Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from regard.text.dropout import BpeDropout
+
+FIXED_PIECES = 2 + len(BYTE_PIECES)  # the end mark, the unknown mark and the bytes are in every vocabulary
+SMALLEST = 300  # the least size that leaves something to learn beside them
+_LONGEST = 1000  # characters in a line given to sentencepiece, which refuses long words and skips long lines
+_BOUNDARY = "\t"  # for learning only; normalised text has none
+_RESERVED_BLOCK = "\u2585"  # sentencepiece learns nothing from a line that holds it
+_THREADS = 4  # a constant: the number of threads decides in which order unigram's sums are rounded
+_ALONE = 200  # texts below which starting threads costs more than they save
+
+_PROBE = "The 3 words “naïve”, 中文 and 🙂 <0x41>."
+
+
+class SubwordTokenizer:
+    """A sentencepiece model with our normalisation before it and our reading after it."""
+
+    def __init__(self, model: bytes, kind: Kind, form: Form = "nfc", lowercase: bool = False) -> None:
+        """`model` is the content of a `.spm` file. A `TextError` says what is wrong with it."""
+        import sentencepiece
+
+        self.kind: Kind = kind
+        self.form: Form = form
+        self.lowercase = lowercase
+        self._model = model
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            pieces = [self._processor.id_to_piece(index) for index in range(self._processor.get_piece_size())]
+            self.vocabulary = Vocabulary([*pieces, PAD])
+            sound = all(piece in self.vocabulary for piece in BYTE_PIECES)
+            # Damage that still parses, in a flag for example, shows in what the model does.
+            sound = sound and self.decode(self.encode(_PROBE)) == self.normalise(_PROBE)
+        except (RuntimeError, TextError, UnicodeDecodeError, KeyError, IndexError) as error:
+            raise TextError(f"not a sentencepiece model ({_first_line(error)})") from None
+        if not sound:
+            raise TextError("not a sentencepiece model with byte fallback that gives a text back as it was")
+
+    def __reduce__(self) -> tuple[Callable[..., "SubwordTokenizer"], tuple[Any, ...]]:
+        return SubwordTokenizer, (self._model, self.kind, self.form, self.lowercase)
+
+    def normalise(self, text: str) -> str:
+        return normalise(text, self.form, self.lowercase)
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = self._processor.encode(self.normalise(text))
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        lines = [self.normalise(text) for text in texts]
+        rows: list[list[int]] = self._processor.encode(lines, num_threads=1 if len(lines) < _ALONE else -1)
+        return rows
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.vocabulary.text(ids)
+
+    def words(self, ids: Sequence[int]) -> list[int]:
+        return self.vocabulary.words(ids)
+
+    def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
+        return self._dropout(ids, probability, generator) if self.kind == "bpe" else list(ids)
+
+    def files(self) -> dict[str, bytes]:
+        return {".spm": self._model}
+
+    @cached_property
+    def _dropout(self) -> "BpeDropout":
+        from regard.text.dropout import BpeDropout
+
+        scores = [self._processor.get_score(index) for index in range(self._processor.get_piece_size())]
+        return BpeDropout(self.vocabulary, scores)
+
+
+def learn_subword(config: TextConfig, lines: Sequence[str]) -> SubwordTokenizer:
+    """A tokeniser learned from normalised, non-empty lines."""
+    import sentencepiece
+
+    size = max(config.vocabulary, SMALLEST)
+    spelled = _spelled_in_bytes(lines, config.character_coverage, size - FIXED_PIECES)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_for_learning(lines, spelled),
+            model_writer=model,
+            model_type=config.kind,
+            vocab_size=size,
+            hard_vocab_limit=False,  # a small corpus gives fewer pieces, and no error
+            character_coverage=1.0,  # its own starts at 0.98; ours is in the lines
+            required_chars=SPACE_MARK,
+            pretokenization_delimiter=_BOUNDARY,
+            eos_id=Vocabulary.EOS,
+            unk_id=Vocabulary.UNK,
+            bos_id=-1,
+            pad_id=-1,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            num_threads=_THREADS,
+            minloglevel=3,
+        )
+    except RuntimeError as error:
+        raise TextError(
+            f"sentencepiece cannot learn {config.kind} from this corpus of {len(lines)} lines "
+            f"({_first_line(error)}); give it more text, or set kind = 'char'"
+        ) from None
+    return SubwordTokenizer(model.getvalue(), config.kind, config.form, config.lowercase)
+
+
+def _for_learning(lines: Iterable[str], spelled: set[str]) -> Iterator[str]:
+    """The lines as sentencepiece reads them: short enough, and with a boundary where no piece may reach across."""
+    table = dict.fromkeys(map(ord, spelled), _BOUNDARY)
+    for line in lines:
+        rest = line.translate(table) if not spelled.isdisjoint(line) else line
+        if "<" in rest:
+            rest = RESERVED.sub(rf"<{_BOUNDARY}\1>", rest)  # so that no learned piece looks like a reserved one
+        while len(rest) > _LONGEST:
+            space = rest.rfind(" ", 1, _LONGEST + 1)
+            cut = space if space > 0 else _LONGEST
+            yield rest[:cut]
+            rest = rest[cut:].removeprefix(" ")
+        if rest:
+            yield rest
+
+
+def _spelled_in_bytes(lines: Sequence[str], coverage: float, room: int) -> set[str]:
+    """The characters of the corpus that get no piece.
+
+    They are the rarest, by the coverage wanted. Where there are more different characters than room for pieces, the
+    most frequent get half of the room, so that something can be learned in the other half.
+    """
+    characters: set[str] = set()
+    for line in lines:
+        characters.update(line)
+    limit = len(characters) if len(characters) < room else room // 2
+    if coverage == 1.0 and limit == len(characters):
+        return {_RESERVED_BLOCK}
+    return (characters - set(frequent_characters(lines, coverage, limit)) - {" "}) | {_RESERVED_BLOCK}
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].strip()

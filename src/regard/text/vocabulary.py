@@ -1,0 +1,125 @@
+"""Pieces and their ids, and how a row of ids reads as text.
+
+All tokenisers share one spelling: `</s>` is 0, `<unk>` is 1, `<pad>` is last; `▁` is a space; `<0x00>` to `<0xFF>` are
+single bytes of UTF-8. So reading ids is written once, here. Knows nothing of how text is cut into pieces.
+"""
+
+import re
+from collections.abc import Sequence
+
+from regard.errors import TextError
+from regard.text.normalise import SPACE_MARK, is_dropped, tidy
+
+END, UNKNOWN, PAD = "</s>", "<unk>", "<pad>"
+BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+RESERVED = re.compile(r"<(/s|unk|pad|0x[0-9A-F]{2})>")  # the same pieces, where they occur in ordinary text
+
+_BYTE_OF = {piece: byte for byte, piece in enumerate(BYTE_PIECES)}
+
+
+class Vocabulary:
+    """The pieces of a tokeniser; a piece's index is its id."""
+
+    EOS = 0
+    UNK = 1
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        self.pieces = tuple(pieces)
+        self._ids = {piece: index for index, piece in enumerate(self.pieces)}
+        if self.pieces[:2] != (END, UNKNOWN) or self.pieces[-1] != PAD:
+            raise TextError(f"a vocabulary starts with {END} and {UNKNOWN} and ends with {PAD}, not {self.pieces[:2]}")
+        if len(self._ids) != len(self.pieces):
+            twice = next(piece for index, piece in enumerate(self.pieces) if self._ids[piece] != index)
+            raise TextError(f"piece {twice!r} is twice in the vocabulary")
+        self._spellings = [_spelling(piece) for piece in self.pieces]
+
+    @property
+    def pad(self) -> int:
+        """The id of padding: the last."""
+        return len(self.pieces) - 1
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def __contains__(self, piece: str) -> bool:
+        return piece in self._ids
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.pieces == other.pieces
+
+    def __hash__(self) -> int:
+        return hash(self.pieces)
+
+    def id_of(self, piece: str) -> int:
+        """The id of a piece; a `KeyError` where there is none, since no text is ever unknown."""
+        return self._ids[piece]
+
+    def piece(self, index: int) -> str:
+        """The piece of an id."""
+        if not 0 <= index < len(self.pieces):
+            raise IndexError(f"id {index} is outside of the vocabulary of {len(self.pieces)} pieces")
+        return self.pieces[index]
+
+    def bytes_of(self, text: str) -> list[int]:
+        """The ids that spell `text` in bytes."""
+        return [self._ids[BYTE_PIECES[byte]] for byte in text.encode("utf-8")]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of `ids`: one line, tidy, without the end mark and padding. Bytes that are no UTF-8 read U+FFFD."""
+        joined = self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return tidy(joined.replace(SPACE_MARK, " "))
+
+    def words(self, ids: Sequence[int]) -> list[int]:
+        """For each id the index of the word of `text(ids).split(" ")` that it belongs to.
+
+        An id that shows nothing (a lone space mark, a control byte) belongs to the word that follows; at the end of the
+        line (the end mark, padding) to the last word; and to 0 where the text is empty.
+        """
+        # Each byte of the line gets the index of its word, or None where it shows nothing. Reading invalid bytes as
+        # one surrogate each, instead of U+FFFD for several, keeps count of the bytes and moves no word boundary.
+        lengths = [len(self._spellings[index].encode("utf-8", "surrogateescape")) for index in ids]
+        line = self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+        owners: list[int | None] = []
+        word, between = -1, True
+        for character in line:
+            width = len(character.encode("utf-8", "surrogateescape"))
+            if character == SPACE_MARK or character.isspace():
+                between = True
+                owners.extend([None] * width)
+            elif is_dropped(character):
+                owners.extend([None] * width)
+            else:
+                word += between
+                between = False
+                owners.extend([word] * width)
+        return _words_of_tokens(lengths, owners, last=max(word, 0))
+
+    def _joined(self, ids: Sequence[int]) -> str:
+        if len(ids) and min(ids) < 0:
+            raise IndexError(f"id {min(ids)} is outside of the vocabulary of {len(self.pieces)} pieces")
+        spellings = self._spellings
+        return "".join([spellings[index] for index in ids])
+
+
+def _spelling(piece: str) -> str:
+    """What a piece contributes to the line; a byte above 0x7F as Python's escape for an undecoded byte."""
+    if piece in (END, PAD):
+        return ""
+    if piece == UNKNOWN:
+        return "\ufffd"
+    byte = _BYTE_OF.get(piece)
+    if byte is None:
+        return piece
+    return chr(byte) if byte < 0x80 else chr(0xDC00 + byte)
+
+
+def _words_of_tokens(lengths: Sequence[int], owners: Sequence[int | None], last: int) -> list[int]:
+    """The word of each token from the words of its bytes, read from the right: what shows nothing takes what follows."""
+    words: list[int] = []
+    end, following = len(owners), last
+    for length in reversed(lengths):
+        shown = [owner for owner in owners[end - length : end] if owner is not None]
+        following = shown[0] if shown else following
+        words.append(following)
+        end -= length
+    return words[::-1]

@@ -1,0 +1,37 @@
+"""Averages of weights: over time (EMA) and over checkpoints."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+
+class MovingAverage:
+    """Exponential moving average of a network's weights; early on it forgets faster, so that it never lags behind the start."""
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self._decay = decay
+        self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, network: nn.Module, step: int) -> None:
+        """Take in the weights after `step`."""
+        decay = min(self._decay, (1 + step) / (10 + step))
+        current = network.state_dict()
+        torch._foreach_lerp_(list(self.weights.values()), [current[name] for name in self.weights], 1.0 - decay)
+
+    def restore(self, weights: Mapping[str, Tensor]) -> None:
+        """Take back weights that were saved."""
+        for name, value in weights.items():
+            self.weights[name].copy_(value)
+
+
+def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the weights of several bundles, in double precision."""
+    total: dict[str, Tensor] = {}
+    for directory in directories:
+        for name, value in load_file(directory / "model.safetensors").items():
+            total[name] = total[name] + value.double() if name in total else value.double()
+    return {name: (value / len(directories)).float() for name, value in total.items()}

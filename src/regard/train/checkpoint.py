@@ -1,0 +1,78 @@
+"""Checkpoints: a bundle plus the optimiser's tensors and a JSON state, whole or not there at all.
+
+`run/checkpoints/step-00001000/`, with the pointer files `latest` and `best` beside `checkpoints`. The newest ones and the best are kept.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from regard.bundle.bundle import REQUIRED, write_bundle
+from regard.bundle.config import BundleConfig
+from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
+from regard.bundle.manifest import verify_manifest, write_manifest
+from regard.errors import BundleError
+from regard.files import to_json, whole_directory
+from regard.text.build import TokenizerPair
+
+OPTIMISER_FILE = "optimiser.safetensors"
+STATE_FILE = "state.json"
+
+
+def checkpoint_name(step: int) -> str:
+    """The checkpoint of a step, relative to the run."""
+    return f"{CHECKPOINTS}/step-{step:08d}"
+
+
+def write_checkpoint(
+    run: Path,
+    name: str,
+    *,
+    weights: Mapping[str, Tensor],
+    optimiser: Mapping[str, Tensor],
+    state: Mapping[str, Any],
+    config: BundleConfig,
+    tokenizers: TokenizerPair,
+) -> None:
+    """Write it under `name` and point `latest` to it."""
+    with whole_directory(run / name) as staging:
+        write_bundle(staging, weights, config, tokenizers)
+        save_file(
+            {key: value.detach().cpu().contiguous() for key, value in optimiser.items()}, staging / OPTIMISER_FILE
+        )
+        (staging / STATE_FILE).write_text(to_json(dict(state)), encoding="utf-8")
+        write_manifest(staging)
+    write_pointer(run, "latest", name)
+
+
+def newest_valid(run: Path) -> tuple[str | None, list[str]]:
+    """The newest checkpoint whose content is what was written, and one line on each that was passed over."""
+    complaints = []
+    for directory in sorted((run / CHECKPOINTS).glob("step-*[0-9]"), reverse=True):
+        try:
+            verify_manifest(directory, (*REQUIRED, OPTIMISER_FILE, STATE_FILE))
+        except BundleError as error:
+            complaints.append(str(error))
+            continue
+        return f"{CHECKPOINTS}/{directory.name}", complaints
+    return None, complaints
+
+
+def read_state(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The optimiser's tensors and the JSON state."""
+    state: dict[str, Any] = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
+    return load_file(directory / OPTIMISER_FILE), state
+
+
+def prune(run: Path, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints; never the best one, nor what `latest` points to."""
+    spared = (read_pointer(run, "best"), read_pointer(run, "latest"))
+    directories = sorted((run / CHECKPOINTS).glob("step-*[0-9]"))
+    for directory in directories[:-keep]:
+        if directory not in spared:
+            shutil.rmtree(directory, ignore_errors=True)

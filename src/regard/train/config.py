@@ -1,0 +1,87 @@
+"""One run, as a tree of settings: what data, what text, what model, what training."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from regard.data.config import DataConfig
+from regard.models.config import ModelConfig
+from regard.settings import Settings
+from regard.text.config import TextConfig
+
+
+class TrainConfig(Settings):
+    """How a model is trained. The defaults are what trained best in the time given; the recipe of 2017 is `--recipe 2017`."""
+
+    seed: int = Field(default=1, ge=0)
+    """Decides the initial weights, the order of batches and every dropout."""
+    batch_tokens: int = Field(default=1024, ge=1)
+    """Tokens in a batch, padding included, on its longer side."""
+    accumulate: int = Field(default=1, ge=1)
+    """Batches whose gradients are added up for one step."""
+    max_steps: int | None = Field(default=None, ge=1)
+    """Stop after so many steps; such a run can be killed and resumed bit for bit."""
+    max_epochs: float | None = Field(default=None, gt=0)
+    """Stop after so many passes over the data; 20 where no limit is given."""
+    minutes: float | None = Field(default=None, gt=0)
+    """Stop after so many minutes of training, preparation, validation and pauses not counted."""
+    optimizer: Literal["muon", "adamw", "adam", "sgd"] = "muon"
+    """What turns gradients into steps; with muon, vectors and embeddings are left to adamw."""
+    learning_rate: float = Field(default=4e-3, gt=0)
+    """The highest learning rate; with noam, the factor before its formula."""
+    momentum: float = Field(default=0.95, ge=0, lt=1)
+    """For muon and sgd."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """For adam and adamw: memory of the gradient's mean."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """For adam and adamw: memory of the gradient's square."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Decoupled decay of matrices (adam adds it to the gradient)."""
+    schedule: Literal["linear", "cosine", "inverse_sqrt", "noam", "constant"] = "linear"
+    """How the learning rate falls after the warm-up; linear and cosine reach zero at the end of the run."""
+    warmup: int = Field(default=200, ge=0)
+    """Steps in which the learning rate rises from zero."""
+    clip: float = Field(default=1.0, ge=0)
+    """Longest gradient allowed; 0 allows any."""
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    """Share of probability given to all tokens alike."""
+    ema: float = Field(default=0.0, ge=0, lt=1)
+    """Decay of the moving average of the weights that is validated and kept; 0 turns it off."""
+    average: int = Field(default=0, ge=0)
+    """At the end, try the mean of the last so many checkpoints; 0 turns it off."""
+    validate_every: int = Field(default=1000, ge=1)
+    """Steps between two validations."""
+    save_every: int = Field(default=1000, ge=1)
+    """Steps between two checkpoints."""
+    keep: int = Field(default=3, ge=1)
+    """Newest checkpoints kept; the best one is kept beside them."""
+    patience: int = Field(default=0, ge=0)
+    """Stop after so many validations in a row without improvement; 0 never does."""
+    select: Literal["bleu", "loss"] = "bleu"
+    """What makes a checkpoint the best."""
+    samples: int = Field(default=4, ge=0)
+    """Validation sentences whose translation is shown at each validation."""
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
+    """auto, cpu, cuda, cuda:N or mps; CUDA computes in bfloat16 where that is safe."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "TrainConfig":
+        if self.average > self.keep:
+            raise ValueError(
+                f"train.average {self.average} needs train.keep of at least {self.average}, not {self.keep}"
+            )
+        return self
+
+    @property
+    def epochs(self) -> float | None:
+        """The limit in epochs, which is the default limit."""
+        return 20.0 if self.max_steps is self.max_epochs is self.minutes is None else self.max_epochs
+
+
+class RunConfig(Settings):
+    """Everything that makes a run what it is."""
+
+    data: DataConfig = DataConfig()
+    text: TextConfig = TextConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()

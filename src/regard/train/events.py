@@ -1,0 +1,86 @@
+"""What the training loop tells the world. Progress bars, logs and reports listen to these; the loop knows none of them."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened after `step` steps and `seconds` of training."""
+
+    name: ClassVar[str]
+    step: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """One object of log.jsonl."""
+        return {"event": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """The data is ready and the model built or resumed."""
+
+    name: ClassVar[str] = "started"
+    parameters: int
+    examples: int
+    skipped: int
+    vocabulary: tuple[int, int]
+    device: str
+    threads: int
+    resumed: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Event):
+    """One update of the weights."""
+
+    name: ClassVar[str] = "step"
+    epoch: int
+    loss: float
+    nll: float
+    learning_rate: float
+    gradient_norm: float
+    tokens: int
+    tokens_per_second: float
+    progress: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A validation sentence as the model translates it now."""
+
+    source: str
+    reference: str
+    hypothesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Validated(Event):
+    """The model as measured on the validation set."""
+
+    name: ClassVar[str] = "validated"
+    loss: float
+    perplexity: float
+    bleu: float
+    chrf: float
+    exact_match: float
+    samples: tuple[Sample, ...]
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Saved(Event):
+    """A checkpoint, whole and on disk."""
+
+    name: ClassVar[str] = "saved"
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Event):
+    """The end of the loop, and why: max_steps, max_epochs, minutes, patience or interrupted."""
+
+    name: ClassVar[str] = "stopped"
+    reason: str

@@ -1,0 +1,41 @@
+"""`log.jsonl`: one object a line for every event; cut back to the checkpoint when a run is resumed."""
+
+import json
+from pathlib import Path
+from typing import TextIO
+
+from regard.files import disk_errors, write_whole
+from regard.train.events import Event
+
+
+class JsonLog:
+    """Appends events to a file, each flushed at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with disk_errors(path):
+            self._file: TextIO = path.open("a", encoding="utf-8")
+
+    def __call__(self, event: Event) -> None:
+        with disk_errors(self._path):
+            self._file.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def cut_back(path: Path, step: int) -> None:
+    """Drop what was logged after `step`: that part of the run is about to be repeated."""
+    if not path.exists():
+        return
+    kept = []
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                happened = int(json.loads(line)["step"])
+            except (ValueError, KeyError, TypeError):
+                continue  # the half line of an interrupted write
+            if happened <= step:
+                kept.append(line)
+    write_whole(path, "".join(kept))

@@ -1,0 +1,216 @@
+"""The training loop: a generator of events. It steps, validates and saves; it prints nothing and knows no listener.
+
+Every random decision of a step is drawn from a generator seeded by (seed, step), so that a resumed run repeats an uninterrupted one
+bit for bit without any generator's state being saved.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard.bundle.config import BundleConfig
+from regard.bundle.locate import write_pointer
+from regard.data.batches import Batch, make_batch, plan
+from regard.data.prepare import Prepared
+from regard.engine.model import Model
+from regard.errors import TrainError
+from regard.metrics.perplexity import perplexity
+from regard.models.transformer import Transformer
+from regard.train.average import MovingAverage
+from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
+from regard.train.config import RunConfig
+from regard.train.events import Event, Sample, Saved, Step, Stopped, Validated
+from regard.train.loss import batch_loss
+from regard.train.optimizer import Optimizer
+from regard.train.progress import Progress
+from regard.train.schedule import learning_rate
+from regard.train.validate import corpus_loss, quality
+
+
+@dataclass
+class Job:
+    """All that a run needs and changes while it trains."""
+
+    config: RunConfig
+    run: Path
+    prepared: Prepared
+    network: Transformer
+    model: Model  # the same network, ready to translate
+    optimizer: Optimizer
+    average: MovingAverage | None
+    progress: Progress
+    bundle: BundleConfig
+    device: torch.device
+
+    def state(self) -> dict[str, object]:
+        """The JSON part of a checkpoint."""
+        return {"progress": self.progress.to_json(), "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def training(job: Job, interrupted: Callable[[], bool]) -> Iterator[Event]:
+    """Train until a limit is reached or `interrupted` says so; the last event is always `Stopped`."""
+    progress, config = job.progress, job.config.train
+    batches = _planned(job)
+    saved = progress.step
+    while True:
+        reason = "interrupted" if interrupted() else progress.reached(config, len(batches))
+        if reason is not None:
+            break
+        started = time.perf_counter()
+        indices = batches[progress.batch : progress.batch + config.accumulate]
+        yield _step(job, [_batch(job, some) for some in indices], len(batches), started)
+        if progress.batch >= len(batches):
+            progress.epoch, progress.batch = progress.epoch + 1, 0
+            batches = _planned(job)
+        if progress.step % config.validate_every == 0:
+            yield _validate(job)
+        if progress.step % config.save_every == 0 or progress.best_step == progress.step:
+            yield _save(job)
+            saved = progress.step
+    if reason != "interrupted" and progress.validated < progress.step:
+        yield _validate(job)
+        saved = -1  # what was measured belongs into the checkpoint
+    if saved != progress.step:
+        yield _save(job)
+    yield Stopped(progress.step, progress.seconds, reason)
+
+
+def _planned(job: Job) -> list[Tensor]:
+    corpus, config = job.prepared.train, job.config.train
+    planned = plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, job.progress.epoch)
+    return [torch.from_numpy(indices) for indices in planned]
+
+
+def _batch(job: Job, indices: Tensor) -> Batch:
+    return make_batch(
+        job.prepared.train,
+        indices.tolist(),
+        job.prepared.tokenizers,
+        dropout=job.config.text.dropout,
+        seed=job.config.train.seed,
+        epoch=job.progress.epoch,
+    )
+
+
+def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) -> Step:
+    """One update from the gradients of `batches`, normalised by all their target tokens."""
+    progress, config = job.progress, job.config.train
+    torch.manual_seed(config.seed * 1_000_003 + progress.step)
+    job.network.train()
+    job.network.zero_grad(set_to_none=True)
+    tokens = sum(batch.tokens for batch in batches)
+    loss_sum, nll_sum = 0.0, 0.0
+    for batch in batches:
+        loss, nll = batch_loss(job.network, batch, config.label_smoothing, job.device)
+        (loss / tokens).backward()  # type: ignore[no-untyped-call]
+        loss_sum, nll_sum = loss_sum + loss.item(), nll_sum + nll.item()
+    norm = float(torch.nn.utils.clip_grad_norm_(job.network.parameters(), config.clip or math.inf))
+    if not math.isfinite(norm) or not math.isfinite(loss_sum):
+        raise _not_finite(job, batches, loss_sum / tokens, norm)
+    share = progress.share(config, epoch_batches)
+    rate = learning_rate(
+        config.schedule,
+        config.learning_rate,
+        step=progress.step + 1,
+        warmup=config.warmup,
+        progress=share,
+        width=job.config.model.width,
+    )
+    job.optimizer.step(rate)
+    if job.average is not None:
+        job.average.update(job.network, progress.step)
+    elapsed = time.perf_counter() - started
+    progress.step += 1
+    progress.batch += len(batches)
+    progress.tokens += tokens
+    progress.seconds += elapsed
+    return Step(
+        step=progress.step,
+        seconds=progress.seconds,
+        epoch=progress.epoch,
+        loss=loss_sum / tokens,
+        nll=nll_sum / tokens,
+        learning_rate=rate,
+        gradient_norm=norm,
+        tokens=tokens,
+        tokens_per_second=tokens / elapsed,
+        progress=progress.share(config, epoch_batches),
+    )
+
+
+def _not_finite(job: Job, batches: list[Batch], loss: float, norm: float) -> TrainError:
+    lines = [int(job.prepared.train.lines[index]) for batch in batches for index in batch.indices]
+    shown = ", ".join(str(line) for line in lines[:5]) + (", .." if len(lines) > 5 else "")
+    return TrainError(
+        f"step {job.progress.step + 1}: loss {loss}, gradient norm {norm}, on training lines {shown}; the weights are "
+        f"unchanged since the step before; lower train.learning_rate ({job.config.train.learning_rate}) and start anew"
+    )
+
+
+def _validate(job: Job) -> Validated:
+    """Measure the weights that would be kept, and say whether they are the best so far."""
+    progress, config, prepared = job.progress, job.config.train, job.prepared
+    job.network.eval()
+    raw = _swap_in_average(job)
+    loss = corpus_loss(job.network, prepared.valid, prepared.tokenizers, job.device)
+    measured = quality(job.model, prepared.valid_pairs)
+    if raw is not None:
+        job.network.load_state_dict(raw)
+    value = measured.bleu if config.select == "bleu" else -loss
+    best = progress.best is None or value > progress.best
+    if best:
+        progress.best, progress.best_step, progress.stale = value, progress.step, 0
+    else:
+        progress.stale += 1
+    progress.validated = progress.step
+    samples = tuple(
+        Sample(source, reference, hypothesis)
+        for (source, reference), hypothesis in zip(prepared.valid_pairs, measured.hypotheses, strict=True)
+    )
+    return Validated(
+        step=progress.step,
+        seconds=progress.seconds,
+        loss=loss,
+        perplexity=perplexity(loss, 1),
+        bleu=measured.bleu,
+        chrf=measured.chrf,
+        exact_match=measured.exact_match,
+        samples=samples[: config.samples],
+        best=best,
+    )
+
+
+def _swap_in_average(job: Job) -> dict[str, Tensor] | None:
+    """Put the moving average into the network; returns the weights that were there."""
+    if job.average is None:
+        return None
+    raw = {name: value.clone() for name, value in job.network.state_dict().items()}
+    job.network.load_state_dict(job.average.weights)
+    return raw
+
+
+def _save(job: Job) -> Saved:
+    progress = job.progress
+    name = checkpoint_name(progress.step)
+    weights, memory = job.network.state_dict(), job.optimizer.tensors()
+    if job.average is not None:  # the average is what the bundle serves; the weights themselves are needed to go on
+        memory |= {f"weights/{key}": value.clone() for key, value in weights.items()}
+        weights = job.average.weights
+    write_checkpoint(
+        job.run,
+        name,
+        weights=weights,
+        optimiser=memory,
+        state=job.state(),
+        config=job.bundle,
+        tokenizers=job.prepared.tokenizers,
+    )
+    if progress.best_step == progress.step:
+        write_pointer(job.run, "best", name)
+    prune(job.run, job.config.train.keep)
+    return Saved(progress.step, progress.seconds, name)

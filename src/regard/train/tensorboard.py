@@ -1,0 +1,43 @@
+"""The same events for TensorBoard, where it is installed."""
+
+import importlib.util
+from pathlib import Path
+
+from regard.train.events import Event, Step, Validated
+
+
+class TensorBoardLog:
+    """Writes scalars to an event file under the run."""
+
+    def __init__(self, directory: Path) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(directory))
+
+    def __call__(self, event: Event) -> None:
+        values: dict[str, float] = {}
+        if isinstance(event, Step):
+            values = {
+                "train/loss": event.loss,
+                "train/nll": event.nll,
+                "train/learning_rate": event.learning_rate,
+                "train/gradient_norm": event.gradient_norm,
+                "train/tokens_per_second": event.tokens_per_second,
+            }
+        elif isinstance(event, Validated):
+            values = {
+                "valid/loss": event.loss,
+                "valid/bleu": event.bleu,
+                "valid/chrf": event.chrf,
+                "valid/exact_match": event.exact_match,
+            }
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, event.step)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def is_installed() -> bool:
+    """Whether there is a TensorBoard to write for."""
+    return importlib.util.find_spec("tensorboard") is not None

@@ -1,0 +1,50 @@
+"""A model measured on text: loss under teacher forcing, and what its translations are worth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from regard.data.batches import make_batch, plan
+from regard.data.corpus import Corpus
+from regard.engine.model import Model
+from regard.metrics.translation import bleu, chrf, exact_match
+from regard.text.build import TokenizerPair
+from regard.train.loss import batch_loss
+
+VALIDATION_TOKENS = 4096
+
+
+def corpus_loss(network: nn.Module, corpus: Corpus, tokenizers: TokenizerPair, device: torch.device) -> float:
+    """-log p of the references per token, end marks counted, in nats."""
+    total, tokens = 0.0, 0
+    with torch.inference_mode():
+        for indices in plan(corpus.source_lengths, corpus.target_lengths, VALIDATION_TOKENS, seed=0, epoch=0):
+            batch = make_batch(corpus, indices, tokenizers)
+            _, nll = batch_loss(network, batch, 0.0, device)  # type: ignore[arg-type]
+            total += float(nll)
+            tokens += batch.tokens
+    return total / tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Greedy translations and their scores."""
+
+    hypotheses: list[str]
+    bleu: float
+    chrf: float
+    exact_match: float
+
+
+def quality(model: Model, pairs: Sequence[tuple[str, str]]) -> Quality:
+    """Translate the sources greedily and compare with the references."""
+    sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+    hypotheses = [translation.text for translation in model.translate(sources, beam=1)]
+    return Quality(
+        hypotheses,
+        bleu(hypotheses, references).value,
+        chrf(hypotheses, references).value,
+        exact_match(hypotheses, references),
+    )

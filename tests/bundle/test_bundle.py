@@ -1,0 +1,188 @@
+"""What is saved is what is loaded, to the last bit; what does not fit is refused in one line."""
+
+import json
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from regard.bundle.bundle import load_bundle, resolve_device, save_bundle, tensor_shapes
+from regard.bundle.manifest import write_manifest
+from regard.errors import BundleError, ConfigError, DiskError
+
+
+def logits_of(network: Any, vocabularies: tuple[int, int]) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    source = torch.randint(2, vocabularies[0] - 1, (3, 7), generator=generator)
+    target = torch.randint(2, vocabularies[1] - 1, (3, 5), generator=generator)
+    source[1, 4:] = vocabularies[0] - 1
+    with torch.no_grad():
+        return network(source, target)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"joint": False},
+        {"tie": False},
+        {"tie": False, "joint": False, "kind": "word"},
+        {"positions": "learned", "max_positions": 40, "norm": "post", "kind": "bpe"},
+        {"positions": "relative", "encoder_layers": 3, "activation": "swiglu", "kind": "unigram"},
+        {"positions": "rotary", "decoder_layers": 1},
+    ],
+    ids=str,
+)
+def test_logits_are_the_same_to_the_last_bit(
+    make_parts: Callable[..., Any], options: dict[str, Any], tmp_path: Path
+) -> None:
+    network, config, tokenizers = make_parts(**options)
+    save_bundle(tmp_path / "b", network.state_dict(), config, tokenizers)
+    loaded = load_bundle(tmp_path / "b")
+    sizes = (config.vocabulary.source, config.vocabulary.target)
+    assert torch.equal(logits_of(loaded.model, sizes), logits_of(network, sizes))
+    assert loaded.config == config
+    assert not loaded.model.training
+    text = "l'étudiant dort 😀"
+    assert loaded.tokenizers.source.encode(text) == tokenizers.source.encode(text)
+    assert loaded.tokenizers.target.decode(loaded.tokenizers.target.encode(text)) == text
+    assert (loaded.tokenizers.source is loaded.tokenizers.target) == options.get("joint", True)
+
+
+def test_a_tied_matrix_is_stored_once_and_stays_tied(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    network, config, tokenizers = make_parts()
+    assert "source_embedding.weight" in network.state_dict()
+    apart = {name: tensor.clone() for name, tensor in network.state_dict().items()}  # as an average's tensors are
+    save_bundle(tmp_path / "b", apart, config, tokenizers)
+    stored = load_file(tmp_path / "b" / "model.safetensors")
+    assert set(stored) == set(apart) - {"source_embedding.weight"}
+    assert sum(tensor.numel() for tensor in stored.values()) == sum(p.numel() for p in network.parameters())
+    model = load_bundle(tmp_path / "b").model
+    assert model.source_embedding.weight.data_ptr() == model.target_embedding.weight.data_ptr()
+    assert model.output is None
+
+
+def test_views_of_one_buffer_are_stored_apart(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    """Optimisers may keep all weights in one flat tensor; safetensors alone would refuse its parts."""
+    network, config, tokenizers = make_parts()
+    flat = torch.cat([tensor.flatten() for tensor in network.state_dict().values()])
+    views, first = {}, 0
+    for name, tensor in network.state_dict().items():
+        views[name] = flat[first : first + tensor.numel()].view(tensor.shape)
+        first += tensor.numel()
+    save_bundle(tmp_path / "b", views, config, tokenizers)
+    loaded = load_bundle(tmp_path / "b").model.state_dict()
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in network.state_dict().items())
+
+
+def test_loading_moves_nobodys_random_numbers(bundle: Path) -> None:
+    before = torch.get_rng_state()
+    load_bundle(bundle)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_weights_of_another_precision_are_read(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    network, config, tokenizers = make_parts()
+    half = {name: tensor.to(torch.bfloat16) for name, tensor in network.state_dict().items()}
+    save_bundle(tmp_path / "b", half, config, tokenizers)
+    loaded = load_bundle(tmp_path / "b").model.state_dict()
+    assert all(torch.equal(loaded[name], tensor.float()) for name, tensor in half.items())
+
+
+def change_config(bundle: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    path = bundle / "config.json"
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+    write_manifest(bundle)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda values: values.update(format=7), ["config.json", "format 7", "reads format 1"]),
+        (lambda values: values.pop("format"), ["config.json", "format None"]),
+        (lambda values: values.update(langages={}), ["config.json", "'langages'", "did you mean 'languages'?"]),
+        (lambda values: values["model"].update(laeyrs=2), ["config.json", "'model.laeyrs'", "'layers'"]),
+        (lambda values: values["model"].update(heads=3), ["config.json", "model.width 16", "heads 3"]),
+        (lambda values: values["vocabulary"].update(source=9), ["config.json", "vocabulary.source is 9", "tokenizer"]),
+        (
+            lambda values: values.update(alignment={"layer": 2}),
+            ["config.json", "alignment.layer 2", "2 decoder layers"],
+        ),
+        (lambda values: values["model"].update(feed_forward=25), ["model.safetensors", "[24, 16]", "[25, 16]"]),
+        (lambda values: values["model"].update(encoder_layers=3), ["model.safetensors", "no tensor 'encoder.2."]),
+        (lambda values: values["model"].update(encoder_layers=1), ["model.safetensors", "unknown tensor 'encoder.1."]),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused(bundle: Path, change: Any, expected: list[str]) -> None:
+    change_config(bundle, change)
+    with pytest.raises(BundleError) as raised:
+        load_bundle(bundle)
+    message = str(raised.value)
+    assert all(part in message for part in expected), message
+    assert "\n" not in message
+    assert str(bundle) in message
+
+
+def test_whole_numbers_are_not_weights(bundle: Path) -> None:
+    tensors = load_file(bundle / "model.safetensors")
+    tensors["decoder_norm.bias"] = tensors["decoder_norm.bias"].to(torch.int32)
+    save_file(tensors, bundle / "model.safetensors")
+    write_manifest(bundle)
+    with pytest.raises(BundleError, match=r"model\.safetensors: decoder_norm\.bias is \[16\] torch\.int32"):
+        load_bundle(bundle)
+
+
+@pytest.mark.parametrize("content", ["not json", "[1]", '{"format": 1', "\udcff"])
+def test_unreadable_config_without_verification(bundle: Path, content: str) -> None:
+    (bundle / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(BundleError, match=r"config\.json: damaged"):
+        load_bundle(bundle, verify=False)
+
+
+def test_truncated_weights_without_verification(bundle: Path) -> None:
+    path = bundle / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BundleError, match=r"model\.safetensors: damaged: not a readable safetensors file"):
+        load_bundle(bundle, verify=False)
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_the_old_bundle(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    small, large = make_parts(), make_parts(width=256)
+    save_bundle(path, small[0].state_dict(), *small[1:])
+    with largest_file(300_000), pytest.raises(DiskError, match="no space left") as raised:
+        save_bundle(path, large[0].state_dict(), *large[1:])
+    assert "\n" not in str(raised.value)
+    assert load_bundle(path).config == small[1]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["b"]
+
+
+def test_shapes_are_those_of_the_network(make_parts: Callable[..., Any]) -> None:
+    network, config, _ = make_parts(positions="relative", tie=False, joint=False)
+    before = torch.get_rng_state()
+    shapes = tensor_shapes(config)
+    assert shapes == {name: tensor.shape for name, tensor in network.state_dict().items()}
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", ["tpu9", "", "xpu", "cuda:99", "meta"])
+def test_a_device_that_is_not_there(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"device = .*use cpu"):
+        resolve_device(name)

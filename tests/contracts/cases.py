@@ -1,0 +1,100 @@
+"""The models that the contract suites are run over, and what each can do. A new model adds its cases here and nothing elsewhere.
+
+Every case builds a small model over one vocabulary size: ids from 0, the end mark, to vocabulary - 1, pad, which starts the decoder and
+has no logit.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.build import build_model
+from regard.models.config import ModelConfig
+
+VOCABULARY = 12
+PAD = VOCABULARY - 1
+
+Build = Callable[[int], nn.Module]
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """One way to build a model: `build(vocabulary)` gives freshly initialised weights, ready for training."""
+
+    name: str
+    build: Build
+    capabilities: frozenset[str]
+
+    def random(self, vocabulary: int = VOCABULARY, seed: int = 1) -> Any:
+        """A model for evaluation whose every weight is random: what starts at zero or one would hide mistakes."""
+        torch.manual_seed(seed)
+        model = self.build(vocabulary).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += 0.3 * torch.randn_like(parameter)
+            for module in model.modules():
+                if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+                    module.weight[module.padding_idx].zero_()
+        return model
+
+    def fresh(self, vocabulary: int = VOCABULARY, seed: int = 1) -> Any:
+        """A model as training meets it."""
+        torch.manual_seed(seed)
+        return self.build(vocabulary)
+
+
+TRANSLATES = frozenset({"steppable", "causal", "differentiable"})
+
+
+def _transformers() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {
+        "layers": 2,
+        "width": 16,
+        "heads": 2,
+        "feed_forward": 24,
+        "dropout": 0.0,
+        "max_positions": 32,
+    }
+    variants: dict[str, dict[str, Any]] = {
+        "sinusoidal-pre-relu": {"positions": "sinusoidal", "norm": "pre", "activation": "relu"},
+        "sinusoidal-post-relu-untied": {"positions": "sinusoidal", "norm": "post", "activation": "relu", "tie": False},
+        "learned-pre-gelu": {"positions": "learned", "norm": "pre", "activation": "gelu"},
+        "learned-post-swiglu": {"positions": "learned", "norm": "post", "activation": "swiglu"},
+        "relative-pre-swiglu-untied": {"positions": "relative", "norm": "pre", "activation": "swiglu", "tie": False},
+        "relative-post-gelu": {"positions": "relative", "norm": "post", "activation": "gelu"},
+        "rotary-pre-silu": {"positions": "rotary", "norm": "pre", "activation": "silu"},
+        "rotary-post-relu": {"positions": "rotary", "norm": "post", "activation": "relu"},
+        "deep-encoder": {"encoder_layers": 3, "decoder_layers": 1},
+    }
+    for name, options in variants.items():
+        config = ModelConfig(**{**size, **options})
+        yield ModelCase(f"transformer-{name}", _builder(config, joint=True), TRANSLATES)
+    yield ModelCase("transformer-separate-vocabularies", _builder(ModelConfig(**size), joint=False), TRANSLATES)
+
+
+def _builder(config: ModelConfig, joint: bool) -> Build:
+    return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=joint)
+
+
+CASES: tuple[ModelCase, ...] = tuple(_transformers())
+
+
+def sources(lengths: tuple[int, ...] = (6, 3, 1, 5), vocabulary: int = VOCABULARY, seed: int = 2) -> Tensor:
+    """Random sentences ending in the end mark, padded: [B, S]."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.full((len(lengths), max(lengths) + 1), vocabulary - 1)
+    for row, length in enumerate(lengths):
+        rows[row, :length] = torch.randint(1, vocabulary - 1, (length,), generator=generator)
+        rows[row, length] = 0
+    return rows
+
+
+def prefixes(sentences: int, hypotheses: int, length: int, vocabulary: int = VOCABULARY, seed: int = 3) -> Tensor:
+    """Random decoder inputs, each beginning with the start token: [B, k, T]."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randint(1, vocabulary - 1, (sentences, hypotheses, length), generator=generator)
+    rows[:, :, 0] = vocabulary - 1
+    return rows

@@ -1,0 +1,38 @@
+"""What every decoder must satisfy: no position sees a later one. Shapes: B batch, S source, T target, V outputs."""
+
+import torch
+
+from contracts.cases import VOCABULARY, ModelCase, prefixes, sources
+from regard.ops.probe import Probe
+
+
+@torch.no_grad()
+def a_later_token_changes_no_earlier_logit(case: ModelCase) -> None:
+    model, source = case.random(), sources()
+    said = prefixes(len(source), 1, 6)[:, 0]
+    before = model(source, said)
+    for changed in range(1, 6):
+        other = said.clone()
+        other[:, changed] = 1 + other[:, changed] % (VOCABULARY - 2)  # another token, neither end nor pad
+        after = model(source, other)
+        torch.testing.assert_close(after[:, :changed], before[:, :changed], rtol=0.0, atol=1e-6)
+        assert ((after[:, changed] - before[:, changed]).abs().amax(dim=-1) > 1e-3).all(), (
+            "the token itself must be seen"
+        )
+
+
+def no_gradient_comes_from_a_later_token(case: ModelCase) -> None:
+    model, source = case.random(), sources()
+    said = prefixes(len(source), 1, 6)[:, 0]
+    for position in range(6):
+        probe = Probe("decoder.embedding", gradients=True)
+        logits = model(source, said, probe=probe)
+        model.zero_grad()
+        logits[:, position].square().sum().backward()
+        gradient = probe["decoder.embedding"].grad
+        assert gradient is not None
+        assert not gradient[:, position + 1 :].any()
+        assert (gradient[:, : position + 1].abs().amax(dim=(0, 2)) > 0).all(), "all that came before must be seen"
+
+
+CHECKS = (a_later_token_changes_no_earlier_logit, no_gradient_comes_from_a_later_token)

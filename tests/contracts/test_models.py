@@ -1,0 +1,53 @@
+"""Every check of every capability, over every model that claims it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from contracts import causal, differentiable, steppable
+from contracts.cases import CASES, ModelCase
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """The models are so small that a second thread only waits for the first."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def able(capability: str) -> list[object]:
+    return [pytest.param(case, id=case.name) for case in CASES if capability in case.capabilities]
+
+
+def named(checks: tuple[Callable[..., None], ...]) -> list[object]:
+    return [pytest.param(check, id=check.__name__) for check in checks]
+
+
+@pytest.mark.parametrize("case", able("steppable"))
+@pytest.mark.parametrize("check", named(steppable.CHECKS))
+def test_steppable(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("causal"))
+@pytest.mark.parametrize("check", named(causal.CHECKS))
+def test_causal(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("differentiable"))
+@pytest.mark.parametrize("check", named(differentiable.CHECKS))
+def test_differentiable(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+def test_the_cases_cover_the_transformer() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    for positions in ("sinusoidal", "learned", "relative", "rotary"):
+        for norm in ("pre", "post"):
+            assert any(f"{positions}-{norm}" in name for name in names)

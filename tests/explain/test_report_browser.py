@@ -1,0 +1,156 @@
+"""The report in a real browser. Skipped where there is none: `apt-get install chromium` brings one."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.explain.records import Report, SentenceResult
+from regard.explain.report import render
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="neither chromium nor chromium-browser is on PATH")
+
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"),
+    *("--enable-logging=stderr", "--window-size=1280,2800", "--virtual-time-budget=5000", "--dump-dom"),
+]
+
+# A person's walk through the page; what they see at each stop is written down in the page itself.
+WALK = r"""
+const seen = {};
+const pause = () => new Promise((done) => setTimeout(done, 100));
+const tip = document.getElementById("tip");
+const rows = () => Object.fromEntries([...tip.querySelectorAll("tr")].map((row) => [...row.children].map((cell) => cell.textContent)));
+
+const plot = document.querySelector(".plot svg");
+plot.dispatchEvent(new KeyboardEvent("keydown", { key: "End" }));
+seen.lastStep = { title: tip.querySelector("strong").textContent, ...rows() };
+seen.crosshairs = document.querySelectorAll(".crosshair").length;
+plot.dispatchEvent(new PointerEvent("pointerleave"));
+seen.hiddenAfter = tip.hidden;
+
+const chooser = document.querySelector("#alignment select");
+chooser.value = "1";
+chooser.dispatchEvent(new Event("change"));
+const map = document.querySelector(".map");
+seen.cells = map.querySelectorAll(".cell").length;
+seen.gold = map.querySelectorAll(".gold").length;
+const cell = map.querySelectorAll(".cell")[4 * 1 + 3].getBoundingClientRect();
+map.dispatchEvent(new PointerEvent("pointermove", { clientX: cell.x + cell.width / 2, clientY: cell.y + cell.height / 2 }));
+seen.cell = [...tip.children].map((line) => line.textContent);
+seen.lit = [...map.querySelectorAll(".word.lit")].map((word) => word.textContent);
+
+seen.nodes = document.querySelectorAll(".tree .node").length;
+const winner = document.querySelector(".tree .node.best");
+winner.dispatchEvent(new PointerEvent("pointerenter", { clientX: 10, clientY: 10 }));
+seen.winner = { title: tip.querySelector("strong").textContent, ...rows() };
+seen.path = [...document.querySelectorAll(".tree .node.lit text")].map((word) => word.textContent);
+document.querySelector("#search input").click();
+seen.nodesWithoutCut = document.querySelectorAll(".tree .node").length;
+
+const before = document.documentElement.dataset.theme;
+document.querySelector(".theme").click();
+seen.themes = [before, document.documentElement.dataset.theme];
+await pause();
+const note = document.createElement("pre");
+note.id = "seen";
+note.textContent = JSON.stringify(seen);
+document.body.append(note);
+"""
+
+
+def dom_of(text: str, directory: Path) -> str:
+    """The page after its scripts ran. Nothing may be written to the console, and no script may have failed."""
+    page = directory / "report.html"
+    page.write_text(text, encoding="utf-8")
+    command = [str(BROWSER), *FLAGS, f"--user-data-dir={directory / 'profile'}", page.as_uri()]
+    ran = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
+    assert [line for line in ran.stderr.splitlines() if "CONSOLE" in line] == []
+    [root] = re.findall(r"<html[^>]*>", ran.stdout)
+    assert 'data-ready="true"' in root
+    assert "data-error" not in root
+    return ran.stdout
+
+
+def texts(dom: str, tag: str) -> list[str]:
+    """The text of every element of a tag, in order."""
+    found = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", dom, flags=re.DOTALL)
+    return [html.unescape(re.sub(r"<[^>]+>", "", text)) for text in found]
+
+
+def test_the_page_shows_the_numbers(full_report: Report, tmp_path: Path) -> None:
+    dom = dom_of(render(full_report), tmp_path)
+    figures = [text for text in texts(dom, "dd") if text]
+    assert figures[0::2][:8] == ["97.3", "98.6", "98.6 %", "1.09", "0.083", "3.32 M", "2 min 40 s", "12.2 k"]
+    curves = re.findall(r'<path class="curve (\w+)', dom)
+    assert sorted(curves) == sorted(["faint", "line", "dots", "dots", "dots", "line", "faint", "line", "line"])
+    cells = texts(dom, "td")
+    for event in full_report.events:
+        if event["event"] == "validated":
+            assert f"{event['bleu']:.6g}" in cells
+    for signature in full_report.metrics["signatures"].values():
+        assert signature in cells
+    assert "muon" in cells
+    assert texts(dom, "mark")[-4:] == ["ropes", "cats", "and", "dogs"]
+
+
+def test_a_walk_through_the_page(full_report: Report, tmp_path: Path) -> None:
+    text = render(full_report).replace("</body>", f'<script type="module">{WALK}</script></body>')
+    [note] = re.findall(r'<pre id="seen">(.*?)</pre>', dom_of(text, tmp_path), flags=re.DOTALL)
+    seen: dict[str, Any] = json.loads(html.unescape(note))
+
+    last = full_report.events[-3]
+    validation = full_report.events[-2]
+    assert seen["lastStep"]["title"] == "step 1,000 · the best"
+    assert float(seen["lastStep"]["every step"]) == pytest.approx(last["nll"], rel=1e-5)
+    assert float(seen["lastStep"]["validation"]) == pytest.approx(validation["loss"], rel=1e-5)
+    assert seen["crosshairs"] == 5
+    assert seen["hiddenAfter"] is True
+
+    drawn = full_report.alignments[1]
+    assert seen["cells"] == len(drawn.source_words) * len(drawn.target_words)
+    assert seen["gold"] == len(drawn.gold or ())
+    assert seen["cell"] == ["entarté → hit", f"weight {drawn.weights[1][3]:.6g}", "predicted link, true link"]
+    assert seen["lit"] == ["entarté", "hit"]
+
+    assert full_report.beam_tree is not None
+    nodes = full_report.beam_tree.nodes
+    [best] = [node for node in nodes if node.state == "best"]
+    assert seen["nodes"] == len(nodes)
+    assert seen["nodesWithoutCut"] == sum(node.state != "cut" for node in nodes)
+    assert seen["winner"]["title"] == "he hit me with a pie . </s>"
+    assert float(seen["winner"]["score"]) == pytest.approx(best.score, rel=1e-5)
+    assert float(seen["winner"]["log-probability"]) == pytest.approx(best.logprob, rel=1e-5)
+    assert seen["path"] == ["start", "he", "hit", "me", "with", "a", "pie", ".", "</s>"]
+    assert sorted(seen["themes"]) == ["dark", "light"]
+
+
+def test_hostile_text_is_shown_as_text(full_report: Report, hostile: str, tmp_path: Path) -> None:
+    worst = [SentenceResult(hostile, "reference", hostile, -1.0, 10.0)]
+    dom = dom_of(render(replace(full_report, title=hostile, worst=worst)), tmp_path)
+    assert len(re.findall(r"<script\b", dom)) == 3
+    assert "<b>" not in dom
+    assert texts(dom, "h1") == [hostile.replace("\ud800", "\ufffd")]
+
+
+@pytest.mark.parametrize("part", ["nothing", "aborted"])
+def test_an_unfinished_run_has_a_page_too(full_report: Report, tmp_path: Path, part: str) -> None:
+    if part == "nothing":
+        dom = dom_of(render(Report("nothing")), tmp_path)
+        assert "No training step has been logged." in dom
+        assert "The model has not been evaluated yet." in dom
+        return
+    events = [dict(event) for event in full_report.events[:100]]
+    events[40] |= {"nll": None, "loss": None}
+    dom = dom_of(render(Report("aborted", events=events)), tmp_path)
+    assert "1 step had a loss or gradient that is not a finite number, the first at step 41" in dom
+    assert "No validation has been made yet" in dom
+    assert len(re.findall(r'<path class="lost"', dom)) == 2

@@ -1,0 +1,61 @@
+"""A probe captures what fits its patterns, changes what its edits name, and leaves no trace in the model."""
+
+import pytest
+import torch
+
+from regard.models.build import build_model
+from regard.models.config import ModelConfig
+from regard.models.transformer import Transformer
+from regard.ops.probe import Probe
+
+CONFIG = ModelConfig(layers=2, width=16, heads=2, feed_forward=32)
+
+
+@pytest.fixture
+def network() -> Transformer:
+    torch.manual_seed(0)
+    return build_model(CONFIG, 20, 20, joint=True).eval()
+
+
+SOURCE = torch.tensor([[3, 4, 5, 0], [6, 0, 19, 19]])
+TARGET = torch.tensor([[19, 7, 8], [19, 9, 10]])
+
+
+def test_probed_equals_unprobed(network: Transformer) -> None:
+    torch.testing.assert_close(network(SOURCE, TARGET), network(SOURCE, TARGET, probe=Probe("*")), rtol=0, atol=1e-5)
+
+
+def test_names_and_weights_that_sum_to_one(network: Transformer) -> None:
+    probe = Probe("decoder.*.cross.weights", "encoder.0.self.weights")
+    network(SOURCE, TARGET, probe=probe)
+    assert sorted(probe) == ["decoder.0.cross.weights", "decoder.1.cross.weights", "encoder.0.self.weights"]
+    weights = probe["decoder.1.cross.weights"]
+    assert weights.shape == (2, 2, 3, 4)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, 3))
+    assert weights[1, :, :, 2:].abs().max().item() == 0.0  # padding is never looked at
+
+
+def test_an_edit_changes_the_result_and_only_for_its_name(network: Transformer) -> None:
+    plain = network(SOURCE, TARGET)
+
+    def mask_first_head(weights: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.zeros_like(weights[:, :1]), weights[:, 1:]], dim=1)
+
+    edited = network(SOURCE, TARGET, probe=Probe(edits={"decoder.0.cross.weights": mask_first_head}))
+    assert (plain - edited).abs().max().item() > 1e-3
+    untouched = network(SOURCE, TARGET, probe=Probe(edits={"decoder.9.cross.weights": mask_first_head}))
+    torch.testing.assert_close(plain, untouched, rtol=0, atol=1e-5)
+
+
+def test_gradients_of_what_was_seen(network: Transformer) -> None:
+    probe = Probe("encoder.embedding", gradients=True)
+    network(SOURCE, TARGET, probe=probe)[0, 2, 5].backward()
+    gradient = probe["encoder.embedding"].grad
+    assert gradient is not None
+    assert gradient[0].abs().sum() > 0
+    assert gradient[1].abs().sum() == 0  # another sentence of the batch has no say
+
+
+def test_unseen_name_is_named() -> None:
+    with pytest.raises(KeyError, match=r"decoder\.9"):
+        Probe("*")["decoder.9"]
