@@ -42,7 +42,7 @@ def log_events(steps: int = 1000, every: int = 125) -> list[dict[str, Any]]:
                 "epoch": step // 300,
                 "loss": nll + 0.6 + dice.gauss(0, 0.02),
                 "nll": nll,
-                "lr": rate,
+                "learning_rate": rate,
                 "gradient_norm": abs(dice.gauss(1.4, 0.3)) + 3 * math.exp(-step / 60),
                 "tokens": 1800 + dice.randrange(300),
                 "seconds": step * 0.16,

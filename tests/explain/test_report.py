@@ -124,7 +124,7 @@ def test_the_page_holds_exactly_the_numbers_given(full_report: Report) -> None:
     steps = {event["step"]: event for event in full_report.events if event["event"] == "step"}
     validations = [event for event in full_report.events if event["event"] == "validated"]
     assert all(steps[step]["nll"] == value for step, value in data["curves"]["loss"])
-    assert all(steps[step]["lr"] == value for step, value in data["curves"]["learning_rate"])
+    assert all(steps[step]["learning_rate"] == value for step, value in data["curves"]["learning_rate"])
     assert data["curves"]["bleu"] == [[event["step"], event["bleu"]] for event in validations]
     assert [row["perplexity"] for row in data["validations"]] == [event["perplexity"] for event in validations]
 
@@ -205,7 +205,10 @@ def test_a_long_run_makes_a_light_page(full_report: Report) -> None:
 
 def test_losses_that_are_not_numbers_are_told_apart() -> None:
     values = {1: 3.0, 2: math.nan, 3: None, 4: math.inf, 5: 1.0}
-    events = [{"event": "step", "step": step, "nll": value, "loss": value, "lr": 0.1} for step, value in values.items()]
+    events = [
+        {"event": "step", "step": step, "nll": value, "loss": value, "learning_rate": 0.1}
+        for step, value in values.items()
+    ]
     data = data_of(Report("broken", events=events))
     assert data["curves"]["loss"] == [[1, 3.0], [5, 1.0]]
     assert data["curves"]["lost_steps"] == [2, 3, 4]

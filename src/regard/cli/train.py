@@ -1,6 +1,5 @@
 """`regard train`: from a config, files or nothing to a run directory; the same command again resumes it."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,14 +95,13 @@ def summary(metrics: dict[str, Any]) -> str:
 def _settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
     """The recipe, changed by the file, changed by the flags, changed by `--set`."""
     from regard.errors import ConfigError
-    from regard.settings import merged, override, read_toml
+    from regard.settings import merged, override, read_json, read_toml
     from regard.train.recipes import RECIPES
 
     if recipe is not None and recipe not in RECIPES:
         raise ConfigError(f"--recipe {recipe}: no such recipe; there is {', '.join(RECIPES)}")
     values = RECIPES[recipe] if recipe is not None else {}
     if config is not None:
-        is_json = config.suffix == ".json" and config.exists()  # the config.json of a run
-        values = merged(values, json.loads(config.read_text(encoding="utf-8")) if is_json else read_toml(config))
+        values = merged(values, read_json(config) if config.suffix == ".json" else read_toml(config))  # .json: of a run
     given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
     return override(merged(values, given), sets)

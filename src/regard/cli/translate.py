@@ -1,5 +1,6 @@
 """`regard translate`: lines in, lines out, in order; an empty line gives an empty line."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -34,28 +35,35 @@ def translate(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Translate text with a trained model."""
-    from regard.cli.streams import results
+    from regard.cli.streams import results, say
     from regard.data.readers import read_lines
     from regard.engine.load import load
+    from regard.engine.translation import TruncationWarning
 
     model = load(bundle, device)
     lines = read_lines(input_file)
     with results(output_file) as stream:
         for first, window in _windows(lines):
-            translations = model.translate(
-                window,
-                beam=beam,
-                alpha=alpha,
-                nbest=nbest,
-                sample=sample,
-                temperature=temperature,
-                top_k=top_k,
-                top_p=top_p,
-                seed=seed + first,
-                max_length=max_length,
-                align=align,
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TruncationWarning)  # told below, with the line's number
+                translations = model.translate(
+                    window,
+                    beam=beam,
+                    alpha=alpha,
+                    nbest=nbest,
+                    sample=sample,
+                    temperature=temperature,
+                    top_k=top_k,
+                    top_p=top_p,
+                    seed=seed + first,
+                    max_length=max_length,
+                    align=align,
+                )
             for number, translation in enumerate(translations, start=first):
+                if translation.truncated:
+                    say(
+                        f"regard: warning: line {number + 1} is longer than {model.max_tokens} tokens; its end was not read"
+                    )
                 stream.writelines(f"{line}\n" for line in _lines(number, translation, nbest, align))
             stream.flush()
 

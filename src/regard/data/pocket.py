@@ -39,7 +39,8 @@ class PocketSplit:
     test: tuple[PocketPair, ...]
 
 
-def _pair(source: list[Token], target: list[Token]) -> PocketPair:
+def write(source: list[Token], target: list[Token]) -> PocketPair:
+    """Spell a sentence and read its alignment off the marks."""
     french, english = elide(source), choose_articles(target)
     return PocketPair(
         " ".join([word for word, _ in french]), " ".join([word for word, _ in english]), links(french, english)
@@ -48,7 +49,7 @@ def _pair(source: list[Token], target: list[Token]) -> PocketPair:
 
 def lecture_pairs() -> tuple[PocketPair, ...]:
     """The pairs of the lectures and their nearest relatives, which are always in the training part."""
-    return tuple(_pair(french, english) for french, english in lecture_sentences(Draft(Random(0))))
+    return tuple(write(french, english) for french, english in lecture_sentences(Draft(Random(0))))
 
 
 def pocket_pairs(seed: int) -> Iterator[PocketPair]:
@@ -57,7 +58,7 @@ def pocket_pairs(seed: int) -> Iterator[PocketPair]:
     while True:
         french, english = sentence(Draft(generator))
         if len(french) <= MAX_WORDS and len(english) <= MAX_WORDS:
-            pair = _pair(french, english)
+            pair = write(french, english)
             if pair.french.count(" ") >= MIN_WORDS - 1:
                 yield pair
 

@@ -71,9 +71,9 @@ _TOMORROW = (
     fixed("l'année/1 prochaine/2", "next/2 year/1"),
     *(fixed(f"{french}/1 prochain/2", f"next/2 {english}/1") for french, english in _DAYS),
 )
-_TODAY = (fixed("aujourd'hui/1", "today/1"), fixed("maintenant/1", "now/1"))
+TODAY = (fixed("aujourd'hui/1", "today/1"), fixed("maintenant/1", "now/1"))
 
-NOW: tuple[FixedPhrase, ...] = _TODAY * 4 + _HABIT * 2 + _CLOCK + _MONTH + _SEASON
+NOW: tuple[FixedPhrase, ...] = TODAY * 4 + _HABIT * 2 + _CLOCK + _MONTH + _SEASON
 PAST: tuple[FixedPhrase, ...] = _YESTERDAY * 3 + _CLOCK + _MONTH + _SEASON
 FUTURE: tuple[FixedPhrase, ...] = _TOMORROW * 3 + _CLOCK + _MONTH + _SEASON
 # How an intransitive action is done: after the verb in both languages.
@@ -84,9 +84,8 @@ MANNER = (
     fixed("tard/1", "late/1"),
     fixed("ici/1", "here/1"),
     fixed("là-bas/1", "over/1 there/1"),
-    fixed("sans/1 moi/2", "without/1 me/2"),
-    fixed("avec/1 nous/2", "with/1 us/2"),
 )
+MANNER_OF_OTHERS = (*MANNER, fixed("sans/1 moi/2", "without/1 me/2"), fixed("avec/1 nous/2", "with/1 us/2"))
 # After the finite verb in French, before the main verb in English: "il mange souvent", "he often eats".
 FREQUENCY = (
     ("souvent", "often"),

@@ -1,7 +1,9 @@
 """The clauses of the pocket corpus: a subject and a predicate become a statement or a question in both languages.
 
 Here the languages part ways: French wraps the verb in "ne ... pas" and puts pronouns before it, English brings in "do"
-for questions and negation and puts adverbs before the main verb. The links:
+for questions and negation and puts adverbs before the main verb. The tenses, one English for each French: the present
+is the simple present, the passé composé the simple past, the imparfait "was eating" (or, of a state, "knew"), the future
+"will eat", aller with an infinitive "is going to eat". The links:
 - an English auxiliary (do, will, was, is going to) is linked to the French word that carries the tense;
 - a passé composé gives both its words to the English past ("a vu", "saw"), or one to "did" and one to the verb;
 - both halves of a negation are linked to "not", "never" or "no longer";
@@ -33,10 +35,12 @@ class Predicate(NamedTuple):
 
 
 class Negation(NamedTuple):
+    """ "ne" and what goes with it; alone it is what "personne" and "que" ask for."""
+
     mark: int
-    french: Sequence[Token]  # the second half, after the finite verb
-    refusal: Sequence[Token]  # English "not", which asks for an auxiliary
-    adverb: Sequence[Token]  # English "never", which does not
+    french: Sequence[Token] = ()  # the second half, after the finite verb
+    refusal: Sequence[Token] = ()  # English "not", which asks for an auxiliary
+    adverb: Sequence[Token] = ()  # English "never", which does not
 
 
 class Clause(NamedTuple):

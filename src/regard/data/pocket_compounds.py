@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 from regard.data import pocket_verbs as v
 from regard.data.pocket_clauses import Predicate, Tense, clause, negation_of, statement
+from regard.data.pocket_frames import PERSON_VERBS, THING_VERBS
 from regard.data.pocket_lexicon import ANIMALS, PERSONS, Noun
 from regard.data.pocket_nominals import Article, Nominal, fitting, name, noun_phrase, pronoun_subject, somebody
 from regard.data.pocket_predicates import (
-    PERSON_VERBS,
-    THING_VERBS,
     Sides,
     action,
     addressing,

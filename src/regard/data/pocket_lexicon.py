@@ -271,7 +271,13 @@ BY_KIND: dict[Kind, tuple[Adjective, ...]] = {
     "person": tuple(adjective for adjective in ADJECTIVES if "person" in adjective.english),
     "animal": tuple(adjective for adjective in ADJECTIVES if "animal" in adjective.english),
     "thing": tuple(adjective for adjective in ADJECTIVES if "thing" in adjective.english),
-    "idea": tuple(adjective for adjective in ADJECTIVES if "idea" in adjective.english),
+    # Twice where the adjective has no other nouns to go with.
+    "idea": tuple(
+        adjective
+        for adjective in ADJECTIVES
+        if "idea" in adjective.english
+        for _ in range(2 if len(adjective.english) == 1 else 1)
+    ),
 }
 COMPARABLE = tuple(adjective for adjective in ADJECTIVES if adjective.comparative)
 

@@ -5,6 +5,7 @@ Conventions where French leaves a choice open, so that every French sentence has
 - son, sa, ses belong to the subject of the clause, a third person singular whose gender decides between his and her.
 - an object pronoun of a verb that is said of things is "it", of persons him or her; where the gender cannot be seen
   (lui, or l' before a verb without a participle that agrees) it is him.
+- the definite article after a verb of taste is general: "il aime les pommes", "he loves apples".
 - de, des and the partitive article have no English counterpart and are linked to nothing; an English article without a
   French one is linked to its noun.
 
@@ -67,7 +68,8 @@ POSSESSIVES = (
     (("votre", "votre", "vos"), "your"),
     (("leur", "leur", "leurs"), "their"),
 )
-ARTICLES_OF_SUBJECTS: tuple[Article, ...] = ("the",) * 10 + ("this",) * 3 + ("own",) * 5 + ("a",) * 2 + ("number",) * 2
+ARTICLES_OF_TOPICS: tuple[Article, ...] = ("the",) * 10 + ("this",) * 3 + ("own",) * 5
+ARTICLES_OF_SUBJECTS: tuple[Article, ...] = ARTICLES_OF_TOPICS + ("a",) * 2 + ("number",) * 2
 ARTICLES_OF_OBJECTS: tuple[Article, ...] = ("the",) * 8 + ("a",) * 8 + ("this",) * 3 + ("own",) * 5 + ("number",) * 3
 ARTICLES_OF_PLACES: tuple[Article, ...] = ("the",) * 8 + ("this",) * 2 + ("own",) * 2 + ("a",)
 
@@ -89,6 +91,9 @@ def pronoun_subject(draft: Draft, pronoun: Pronoun | None = None) -> Nominal:
 
 def name(draft: Draft) -> Nominal:
     word, feminine = draft.choose(NAMES)
+    while word in draft.named:
+        word, feminine = draft.choose(NAMES)
+    draft.named.append(word)
     mark = draft.mark()
     return Nominal([(word, mark)], [(word, mark)], 2, 2, feminine, "person")
 
@@ -178,24 +183,34 @@ def noun_phrase(
     return Nominal(before + french, front + english, 5 if many else 2, 5 if many else 2, noun.feminine, noun.kind)
 
 
-def person(draft: Draft, owner: Nominal | None = None, negative: bool = False) -> Nominal:
+def person(
+    draft: Draft,
+    owner: Nominal | None = None,
+    negative: bool = False,
+    articles: Sequence[Article] = ARTICLES_OF_SUBJECTS,
+) -> Nominal:
     """Somebody: a name or a noun phrase."""
-    if draft.chance(0.35):
+    if draft.chance(0.27):
         return name(draft)
     noun = draft.choose(PERSONS)
-    return noun_phrase(draft, noun, ARTICLES_OF_SUBJECTS, owner=owner, negative=negative, adjective=0.15)
+    return noun_phrase(draft, noun, articles, owner=owner, negative=negative, adjective=0.15)
 
 
-def possessed(draft: Draft, noun: Noun, possessor: Nominal) -> Nominal:
+def acquaintance(draft: Draft, owner: Nominal | None = None) -> Nominal:
+    """Somebody known: "de" and "sans" do not go with "des"."""
+    return person(draft, owner, articles=ARTICLES_OF_TOPICS)
+
+
+def possessed(draft: Draft, noun: Noun, whose: Nominal) -> Nominal:
     """ "le livre de Marie", "Marie's book": the article and "de" are what English says by 's."""
     many = not noun.mass and draft.chance(0.3)
     own, mark = draft.mark(), draft.mark()
     article = ("les" if many else "la" if noun.feminine else "le", own)
     words = marked(noun.plural if many else noun.singular, mark)
-    *front, (last, marks) = possessor.english
-    ending = "'" if possessor.person >= 3 and last.endswith("s") else "'s"
+    *front, (last, marks) = whose.english
+    ending = "'" if whose.person >= 3 and last.endswith("s") else "'s"
     return Nominal(
-        [article, *words, *contract(("de", own), possessor.french)],
+        [article, *words, *contract(("de", own), whose.french)],
         [*front, (last + ending, marks | own), *marked(noun.english_plural if many else noun.english, mark)],
         5 if many else 2,
         5 if many else 2,
@@ -207,8 +222,6 @@ def possessed(draft: Draft, noun: Noun, possessor: Nominal) -> Nominal:
 def couple(draft: Draft) -> Nominal:
     """ "Paul et Marie": a plural, masculine unless both are women."""
     first, second, mark = name(draft), name(draft), draft.mark()
-    while second.french[0][0] == first.french[0][0]:
-        second = name(draft)
     return Nominal(
         [*first.french, ("et", mark), *second.french],
         [*first.english, ("and", mark), *second.english],
@@ -219,13 +232,16 @@ def couple(draft: Draft) -> Nominal:
     )
 
 
-def somebody(draft: Draft) -> Nominal:
-    """A subject that can act: mostly a pronoun, else a name, two names, a noun phrase or an animal."""
+def someone(draft: Draft) -> Nominal:
+    """A person as a subject: mostly a pronoun, else a name, two names or a noun phrase."""
     way = draft.random()
-    if way < 0.55:
+    if way < 0.62:
         return pronoun_subject(draft)
-    if way < 0.6:
-        return couple(draft)
-    if way < 0.88:
-        return person(draft)
+    return couple(draft) if way < 0.68 else person(draft)
+
+
+def somebody(draft: Draft) -> Nominal:
+    """A subject that can act: a person or an animal."""
+    if draft.chance(0.88):
+        return someone(draft)
     return noun_phrase(draft, draft.choose(ANIMALS), ARTICLES_OF_SUBJECTS, adjective=0.15)

@@ -55,13 +55,13 @@ def beside(draft: Draft) -> Sides:
 def location(draft: Draft) -> Sides:
     """Where somebody is."""
     way = draft.random()
-    if way < 0.25:
+    if way < 0.3:
         return region(draft, "in")
     if way < 0.5:
         return inside(draft)
-    if way < 0.75:
+    if way < 0.82:
         return _before(draft, "à", "at", draft.choose(INSTITUTIONS), _KNOWN)
-    if way < 0.85:
+    if way < 0.9:
         return beside(draft)
     host = name(draft) if draft.chance(0.5) else person(draft)
     mark = draft.mark()

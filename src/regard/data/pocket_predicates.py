@@ -9,157 +9,53 @@ from collections.abc import Callable
 from typing import Literal
 
 from regard.data import pocket_verbs as v
-from regard.data.pocket_adverbials import DEGREE, MANNER
+from regard.data.pocket_adverbials import DEGREE, MANNER, MANNER_OF_OTHERS
 from regard.data.pocket_clauses import Predicate, Tense
+from regard.data.pocket_frames import (
+    ADDRESSING,
+    EMBEDDING,
+    GAMES,
+    GENERIC,
+    GIFTS,
+    GIVING,
+    KIN,
+    KNOWN,
+    MEALS,
+    PERSON_VERBS,
+    PRONOUNS,
+    RECIPIENTS,
+    SKILLS,
+    THING_VERBS,
+    UNDESIRED,
+)
 from regard.data.pocket_lexicon import (
     ANIMALS,
-    CLOTHES,
     DRINKS,
-    FOOD,
-    GOODS,
-    IDEAS,
-    INSTITUTIONS,
     LANGUAGES,
-    OPENINGS,
-    READING,
     ROOMS,
-    STAPLES,
-    SURFACES,
     Noun,
 )
 from regard.data.pocket_nominals import (
     ARTICLES_OF_OBJECTS,
     ARTICLES_OF_PLACES,
-    Article,
     Nominal,
+    acquaintance,
     noun_phrase,
     person,
     possessed,
 )
 from regard.data.pocket_places import HOMES, beside, direction, inside, location, origin, region
-from regard.data.pocket_tokens import Draft, Token, contract, fixed, marked, opens_with_vowel
+from regard.data.pocket_tokens import Draft, Token, contract, marked, opens_with_vowel
 from regard.data.pocket_verbs import Verb
 
 Form = Tense | Literal["infinitive"]
 Builder = Callable[[Draft, Nominal, Form, bool], Predicate]
 Sides = tuple[list[Token], list[Token]]
 
-MEALS = FOOD + STAPLES
-EVERYDAY = GOODS + CLOTHES
-# Verbs said of things, with the things they are said of; their object pronoun is "it".
-THING_VERBS: tuple[tuple[Verb, tuple[Noun, ...]], ...] = (
-    (v.MANGER, MEALS),
-    (v.MANGER, MEALS),
-    (v.MANGER, MEALS),
-    (v.BOIRE, DRINKS),
-    (v.BOIRE, DRINKS),
-    (v.LIRE, READING),
-    (v.ECRIRE, READING),
-    (v.ACHETER, EVERYDAY + FOOD + SURFACES),
-    (v.VENDRE, EVERYDAY + SURFACES + READING),
-    (v.PRENDRE, EVERYDAY),
-    (v.PERDRE, EVERYDAY),
-    (v.TROUVER, EVERYDAY + IDEAS),
-    (v.CASSER, GOODS + OPENINGS + SURFACES),
-    (v.PORTER, CLOTHES),
-    (v.OUVRIR, OPENINGS),
-    (v.FERMER, OPENINGS),
-    (v.FINIR, READING + IDEAS),
-    (v.CHOISIR, EVERYDAY + IDEAS),
-    (v.PREPARER, MEALS),
-    (v.FAIRE, FOOD),
-    (v.COUPER, MEALS),
-    (v.CACHER, EVERYDAY),
-    (v.DESSINER, SURFACES + OPENINGS + ROOMS),
-    (v.VISITER, ROOMS + INSTITUTIONS),
-    (v.NETTOYER, ROOMS + SURFACES + OPENINGS),
-    (v.RECEVOIR, READING + GOODS),
-    (v.COMPRENDRE, IDEAS + READING),
-    (v.APPRENDRE, IDEAS),
-    (v.VOULOIR, EVERYDAY + MEALS + DRINKS),
-    (v.OUBLIER, EVERYDAY + IDEAS),
-    (v.PREFERER, MEALS + DRINKS + ANIMALS),
-    (v.DETESTER, MEALS + DRINKS + ANIMALS),
-)
-# Verbs said of persons; their object pronoun is him or her.
-PERSON_VERBS = (
-    v.VOIR,
-    v.AIMER,
-    v.REGARDER,
-    v.CHERCHER,
-    v.AIDER,
-    v.INVITER,
-    v.ATTENDRE,
-    v.RENCONTRER,
-    v.ECOUTER,
-    v.APPELER,
-    v.CONNAITRE,
-    v.ENTARTER,
-)
-# Verbs of taste take the definite article in general: "il aime le pain", "he loves bread".
-KNOWN: tuple[Article, ...] = ("the", "the", "this", "own")
-GENERIC = (v.AIMER, v.PREFERER, v.DETESTER)
-GIVING = (v.DONNER, v.MONTRER, v.ENVOYER, v.PRETER, v.OFFRIR, v.APPORTER, v.VENDRE)
-GIFTS = GOODS + READING + CLOTHES
-# Verbs with "à" and a person, and the preposition of the English verb.
-ADDRESSING = (
-    (v.PARLER, "to"),
-    (v.REPONDRE, "to"),
-    (v.ECRIRE, "to"),
-    (v.TELEPHONER, ""),
-    (v.OBEIR, ""),
-)
-GAMES = (
-    fixed("au football/1", "football/1"),
-    fixed("au tennis/1", "tennis/1"),
-    fixed("aux échecs/1", "chess/1"),
-    fixed("aux cartes/1", "cards/1"),
-    fixed("du/1 piano/2", "the/1 piano/2"),
-    fixed("du/1 violon/2", "the/1 violin/2"),
-    fixed("de/1 la/1 guitare/2", "the/1 guitar/2"),
-    fixed("de/1 la/1 flûte/2", "the/1 flute/2"),
-)
-SKILLS = tuple(
-    verb
-    for verb in v.INTRANSITIVE + v.HUMAN_INTRANSITIVE
-    if verb.infinitive in ("dormir", "nager", "jouer", "travailler", "danser", "chanter", "cuisiner")
-)
-# Verbs before an infinitive, the French word between them, and the tenses in which both languages say the same.
-EMBEDDING: dict[Form, tuple[tuple[Verb, str], ...]] = {
-    "present": (
-        (v.VOULOIR, ""),
-        (v.VOULOIR, ""),
-        (v.AIMER, ""),
-        (v.PREFERER, ""),
-        (v.SAVOIR_FAIRE, ""),
-        (v.ESPERER, ""),
-        (v.ESSAYER, "de"),
-        (v.COMMENCER, "à"),
-        (v.APPRENDRE, "à"),
-        (v.OUBLIER, "de"),
-        (v.DECIDER, "de"),
-        (v.AVOIR_NEED, "besoin de"),
-    ),
-    "past": ((v.ESSAYER, "de"), (v.COMMENCER, "à"), (v.APPRENDRE, "à"), (v.OUBLIER, "de"), (v.DECIDER, "de")),
-    "imperfect": ((v.VOULOIR, ""), (v.AIMER, ""), (v.SAVOIR_FAIRE, ""), (v.ESSAYER, "de"), (v.AVOIR_NEED, "besoin de")),
-    "future": (
-        (v.ESSAYER, "de"),
-        (v.COMMENCER, "à"),
-        (v.APPRENDRE, "à"),
-        (v.OUBLIER, "de"),
-        (v.AVOIR_NEED, "besoin de"),
-    ),
-}
-# Object pronouns: French, English, person, column of the participle's agreement if masculine.
-PRONOUNS = (("me", "me", 0, 0), ("te", "you", 1, 0), ("nous", "us", 3, 2), ("vous", "you", 4, 2))
-RECIPIENTS = (*PRONOUNS, ("lui", "him", 2, 0), ("leur", "them", 5, 0))
-# Whom a subject does not act upon with these verbs: that would be a reflexive.
-KIN = {0: (0, 3), 1: (1, 4), 2: (), 3: (0, 3), 4: (1, 4), 5: ()}
-
 
 def thing(draft: Draft, noun: Noun, owner: Nominal, negative: bool, generic: bool) -> Nominal:
     if not noun.mass and not generic and draft.chance(0.07):
-        return possessed(draft, noun, person(draft, owner))
+        return possessed(draft, noun, acquaintance(draft, owner))
     articles = KNOWN if generic else ARTICLES_OF_OBJECTS
     return noun_phrase(draft, noun, articles, owner=owner, negative=negative, generic=generic)
 
@@ -182,7 +78,7 @@ def intransitive(draft: Draft, subject: Nominal, form: Form, negative: bool) -> 
     clitics = [(v.REFLEXIVE[subject.person], mark)] if verb.reflexive else []
     after: Sides = ([], [])
     if draft.chance(0.3):
-        after = draft.place(draft.choose(MANNER))
+        after = draft.place(draft.choose(MANNER if subject.english_person in (0, 3) else MANNER_OF_OTHERS))
     return Predicate(verb, mark, clitics, (), after[0], after[1])
 
 
@@ -204,7 +100,7 @@ def with_thing_pronoun(draft: Draft, subject: Nominal, form: Form, negative: boo
 def with_person(draft: Draft, subject: Nominal, form: Form, negative: bool) -> Predicate:
     verb, mark = draft.choose(PERSON_VERBS), draft.mark()
     if verb is v.AIMER and draft.chance(0.5):
-        someone = thing(draft, draft.choose(MEALS + DRINKS + ANIMALS), subject, negative, True)
+        someone = thing(draft, draft.choose(MEALS + DRINKS), subject, negative, True)
     elif verb in (v.VOIR, v.CHERCHER, v.REGARDER) and draft.chance(0.4):
         someone = noun_phrase(draft, draft.choose(ANIMALS), owner=subject, negative=negative)
     else:
@@ -307,6 +203,8 @@ def embedding(draft: Draft, subject: Nominal, form: Form, negative: bool) -> Pre
     """A verb before another: "vouloir le voir", "want to see him"."""
     verb, link = draft.choose(EMBEDDING[form])
     inner = draft.choose(SIMPLE)(draft, subject, "infinitive", negative)
+    while inner.verb in UNDESIRED:
+        inner = draft.choose(SIMPLE)(draft, subject, "infinitive", negative)
     mark = draft.mark()
     *noun, particle = link.split() or [""]
     to = draft.mark() if particle else inner.mark
@@ -351,12 +249,12 @@ def company(draft: Draft) -> Sides:
     """With, without or for somebody."""
     mark = draft.mark()
     french, english = draft.choose((("avec", "with"), ("sans", "without"), ("pour", "for")))
-    someone = person(draft)
+    someone = acquaintance(draft)
     return [(french, mark), *someone.french], [(english, mark), *someone.english]
 
 
 SIMPLE: tuple[Builder, ...] = (
-    *(intransitive,) * 5,
+    *(intransitive,) * 6,
     *(with_thing,) * 9,
     *(with_thing_pronoun,) * 3,
     *(with_person,) * 4,
@@ -364,7 +262,7 @@ SIMPLE: tuple[Builder, ...] = (
     *(giving,) * 4,
     *(addressing,) * 2,
     *(moving,) * 4,
-    speaking,
+    *(speaking,) * 2,
     playing,
     putting,
 )

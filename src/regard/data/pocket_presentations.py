@@ -7,15 +7,17 @@ round: "tu me manques" is "I miss you".
 from collections.abc import Callable
 
 from regard.data import pocket_verbs as v
-from regard.data.pocket_adverbials import FUTURE, NOW, PAST
+from regard.data.pocket_adverbials import FUTURE, NOW, PAST, TODAY
 from regard.data.pocket_clauses import Predicate, Tense, ask, clause, est_ce_que, negation_of, statement
 from regard.data.pocket_compounds import subject_relative
+from regard.data.pocket_frames import KIN, MEALS, RECIPIENTS
 from regard.data.pocket_lexicon import ANIMALS, CLOTHES, GOODS, IDEAS, INSTITUTIONS, PERSONS, READING, ROOMS, SURFACES
 from regard.data.pocket_nominals import (
     ARTICLES_OF_OBJECTS,
     SUBJECTS,
     Article,
     Nominal,
+    acquaintance,
     name,
     noun_phrase,
     person,
@@ -23,7 +25,7 @@ from regard.data.pocket_nominals import (
     pronoun_subject,
 )
 from regard.data.pocket_places import beside, inside, region
-from regard.data.pocket_predicates import KIN, MEALS, RECIPIENTS, Sides
+from regard.data.pocket_predicates import Sides
 from regard.data.pocket_tokens import Draft, FixedPhrase, Token, contract, fixed
 
 TOPICS = (PERSONS, ANIMALS, MEALS, READING, GOODS, CLOTHES, SURFACES, ROOMS, INSTITUTIONS, IDEAS)
@@ -33,8 +35,8 @@ _OWN = ("my", "your", "his", "our", "your", "their")
 _WEATHER: tuple[tuple[FixedPhrase, tuple[FixedPhrase, ...]], ...] = tuple(
     (fixed(french, english), when)
     for french, english, when in (
-        ("il/1 pleut/2", "it/1 is/2 raining/2", NOW),
-        ("il/1 neige/2", "it/1 is/2 snowing/2", NOW),
+        ("il/1 pleut/2", "it/1 is/2 raining/2", TODAY),
+        ("il/1 neige/2", "it/1 is/2 snowing/2", TODAY),
         ("il/1 pleuvait/2", "it/1 was/2 raining/2", PAST),
         ("il/1 neigeait/2", "it/1 was/2 snowing/2", PAST),
         ("il/1 a/2 plu/3", "it/1 rained/23", PAST),
@@ -43,7 +45,7 @@ _WEATHER: tuple[tuple[FixedPhrase, tuple[FixedPhrase, ...]], ...] = tuple(
         ("il/1 neigera/2", "it/1 will/2 snow/2", FUTURE),
         ("il/1 va/2 pleuvoir/3", "it/1 is/2 going/2 to/2 rain/3", FUTURE),
         ("il/1 va/2 neiger/3", "it/1 is/2 going/2 to/2 snow/3", FUTURE),
-        ("il/1 pleut/2 des/2 cordes/2", "it/1 is/2 raining/2 cats/2 and/2 dogs/2", NOW),
+        ("il/1 pleut/2 des/2 cordes/2", "it/1 is/2 raining/2 cats/2 and/2 dogs/2", TODAY),
         ("il/1 pleuvait/2 des/2 cordes/2", "it/1 was/2 raining/2 cats/2 and/2 dogs/2", PAST),
         ("il/1 fait/2 beau/3", "the/1 weather/1 is/2 nice/3", NOW),
         ("il/1 faisait/2 beau/3", "the/1 weather/1 was/2 nice/3", PAST),
@@ -59,38 +61,44 @@ _WEATHER: tuple[tuple[FixedPhrase, tuple[FixedPhrase, ...]], ...] = tuple(
 
 
 def existence(draft: Draft) -> Sides:
-    """ "il y a un chat sur la table", "there is a cat on the table"; "il n'y a pas de chat", "there is no cat"."""
+    """ "il y a un chat sur la table", "there is a cat on the table"."""
     negative = draft.chance(0.25)
     noun = draft.choose(draft.choose(THINGS_AROUND))
     it = noun_phrase(draft, noun, ("a",) if negative else _SOME, negative=negative)
-    french, english = (
-        beside(draft) if noun.kind != "person" else inside(draft) if draft.chance(0.6) else region(draft, "in")
-    )
-    there, be = draft.mark(), draft.mark()
-    tense = draft.random()
+    place = beside(draft) if noun.kind != "person" else inside(draft) if draft.chance(0.6) else region(draft, "in")
+    return (absence_of if negative else existence_of)(draft, it, place)
+
+
+def _there_is(draft: Draft, it: Nominal) -> tuple[Token, list[Token]]:
+    be, tense = draft.mark(), draft.random()
     if tense < 0.65:
-        verb, is_ = ("a", be), [(v.BE_PRESENT[it.english_person], be)]
-    elif tense < 0.85:
-        verb, is_ = ("avait", be), [(v.BE_PAST[it.english_person], be)]
-    else:
-        verb, is_ = ("aura", be), [("will", be), ("be", be)]
-    where = ("there", there)
-    if negative:
-        no = draft.mark()
-        rest = it.english[1:] if it.person == 2 else it.english  # without "a"
-        return (
-            [("il", there), ("ne", no), ("y", there), verb, ("pas", no), ("de", no), *it.french[1:], *french],
-            [where, *is_, ("no", no), *rest, *english],
-        )
+        return ("a", be), [(v.BE_PRESENT[it.english_person], be)]
+    if tense < 0.85:
+        return ("avait", be), [(v.BE_PAST[it.english_person], be)]
+    return ("aura", be), [("will", be), ("be", be)]
+
+
+def existence_of(draft: Draft, it: Nominal, place: Sides) -> Sides:
+    there = draft.mark()
+    verb, (front, *after) = _there_is(draft, it)
+    french = [("il", there), ("y", there), verb, *it.french, *place[0]]
+    rest = [("there", there), *after, *it.english, *place[1]]
     if draft.chance(0.2):
         asked = draft.mark()
-        front, *after = is_
-        return ask(
-            draft,
-            [("est-ce", asked), ("que", asked), ("il", there), ("y", there), verb, *it.french, *french],
-            [(front[0], front[1] | asked), where, *after, *it.english, *english],
-        )
-    return [("il", there), ("y", there), verb, *it.french, *french], [where, *is_, *it.english, *english]
+        question = [("est-ce", asked), ("que", asked), *french]
+        return ask(draft, question, [(front[0], front[1] | asked), *rest])
+    return french, [rest[0], front, *rest[1:]]
+
+
+def absence_of(draft: Draft, it: Nominal, place: Sides) -> Sides:
+    """ "il n'y a pas de chat", "there is no cat": "ne", "pas" and "de" are "no"."""
+    there, no = draft.mark(), draft.mark()
+    verb, be = _there_is(draft, it)
+    nouns = it.english[1:] if it.person == 2 else it.english  # without "a"
+    return (
+        [("il", there), ("ne", no), ("y", there), verb, ("pas", no), ("de", no), *it.french[1:], *place[0]],
+        [("there", there), *be, ("no", no), *nouns, *place[1]],
+    )
 
 
 def identity(draft: Draft) -> Sides:
@@ -102,12 +110,12 @@ def identity(draft: Draft) -> Sides:
     if way < 0.4:
         what = noun_phrase(draft, noun, ARTICLES_OF_OBJECTS, plural=False)
     elif way < 0.75:
-        what = possessed(draft, noun, person(draft))
+        what = possessed(draft, noun, acquaintance(draft))
         if what.person == 5:
             what = noun_phrase(draft, noun, ARTICLES_OF_OBJECTS, plural=False)
     else:
         what = subject_relative(draft, name(draft))
-    tense: Tense = "imperfect" if draft.chance(0.15) else "present"
+    tense: Tense = "imperfect" if way < 0.75 and draft.chance(0.2) else "present"
     refused = negation_of(draft, "pas", "not") if draft.chance(0.2) else None
     parts = clause(draft, it, Predicate(v.ETRE, draft.mark(), french=what.french, english=what.english), tense, refused)
     if refused is None and draft.chance(0.12):
@@ -119,7 +127,7 @@ def presenting(draft: Draft) -> Sides:
     """ "voici le livre", "here is the book"."""
     mark = draft.mark()
     noun = draft.choose(draft.choose(TOPICS))
-    it = possessed(draft, noun, person(draft)) if draft.chance(0.3) else noun_phrase(draft, noun, adjective=0.3)
+    it = possessed(draft, noun, acquaintance(draft)) if draft.chance(0.3) else noun_phrase(draft, noun, adjective=0.3)
     word, english = ("voici", "here") if draft.chance(0.6) else ("voilà", "there")
     return [(word, mark), *it.french], [(english, mark), (v.BE_PRESENT[it.english_person], mark), *it.english]
 

@@ -6,13 +6,10 @@ keeps the order of a statement in both. The grammar of a clause is that of `pock
 
 from regard.data import pocket_verbs as v
 from regard.data.pocket_clauses import Clause, Predicate, Tense, ask, clause, est_ce_que, invert, negation_of, statement
+from regard.data.pocket_frames import EVERYDAY, MEALS, PERSON_VERBS, THING_VERBS
 from regard.data.pocket_lexicon import ANIMALS, PERSONS, READING, Noun
-from regard.data.pocket_nominals import ARTICLES_OF_SUBJECTS, Nominal, noun_phrase, somebody
+from regard.data.pocket_nominals import ARTICLES_OF_TOPICS, Nominal, noun_phrase, somebody, someone
 from regard.data.pocket_predicates import (
-    EVERYDAY,
-    MEALS,
-    PERSON_VERBS,
-    THING_VERBS,
     Sides,
     action,
     with_person,
@@ -53,7 +50,7 @@ def yes_or_no(draft: Draft) -> Sides:
 
 def with_adverb(draft: Draft) -> Sides:
     """Where, when, why, how."""
-    subject, tense = somebody(draft), draft.choose(TENSES)
+    subject, tense = someone(draft), draft.choose(TENSES)
     french, english = draft.choose(ADVERBS)
     mark = draft.mark()
     refused = None
@@ -82,7 +79,7 @@ def about_subject(draft: Draft) -> Sides:
 
 def about_object(draft: Draft) -> Sides:
     """What and whom: "qu'est-ce que tu lis ?", "who do you see?"."""
-    subject, tense = somebody(draft), draft.choose(TENSES)
+    subject, tense = someone(draft), draft.choose(TENSES)
     mark, own = draft.mark(), draft.mark()
     if draft.chance(0.6):
         verb = draft.choose(THING_VERBS)[0]
@@ -94,7 +91,7 @@ def about_object(draft: Draft) -> Sides:
 
 def about_choice(draft: Draft) -> Sides:
     """Which and how many; the participle agrees with what is asked for: "quelles pommes as-tu mangées ?"."""
-    subject, tense = somebody(draft), draft.choose(TENSES)
+    subject, tense = someone(draft), draft.choose(TENSES)
     verb, nouns = draft.choose(THING_VERBS)
     noun = draft.choose(nouns)
     counted = not noun.mass and draft.chance(0.4)
@@ -116,7 +113,7 @@ def about_choice(draft: Draft) -> Sides:
 def about_place(draft: Draft) -> Sides:
     """ "où est le chat ?", "where is the cat?": both languages put the noun last."""
     noun: Noun = draft.choose(draft.choose((PERSONS, ANIMALS, EVERYDAY, MEALS, READING)))
-    it = noun_phrase(draft, noun, ARTICLES_OF_SUBJECTS[:18])
+    it = noun_phrase(draft, noun, ARTICLES_OF_TOPICS)
     where, be = draft.mark(), draft.mark()
     if draft.chance(0.7):
         forms, verbs = v.ETRE.present, v.BE_PRESENT

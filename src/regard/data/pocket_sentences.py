@@ -9,6 +9,7 @@ from collections.abc import Callable
 from regard.data import pocket_verbs as v
 from regard.data.pocket_adverbials import FREQUENCY, FUTURE, NOW, PAST
 from regard.data.pocket_clauses import (
+    Negation,
     Predicate,
     Tense,
     clause,
@@ -20,19 +21,20 @@ from regard.data.pocket_clauses import (
 )
 from regard.data.pocket_commands import command
 from regard.data.pocket_compounds import COMPOUNDS
+from regard.data.pocket_frames import GENERIC, MEALS, THING_VERBS
 from regard.data.pocket_lexicon import (
     CLOTHES,
     GOODS,
     IDEAS,
     INSTITUTIONS,
     OPENINGS,
+    PROFESSIONS,
     READING,
     ROOMS,
     SURFACES,
-    TRADES,
 )
 from regard.data.pocket_nominals import (
-    ARTICLES_OF_SUBJECTS,
+    ARTICLES_OF_TOPICS,
     SUBJECTS,
     Nominal,
     fitting,
@@ -40,9 +42,10 @@ from regard.data.pocket_nominals import (
     person,
     pronoun_subject,
     somebody,
+    someone,
 )
 from regard.data.pocket_places import FIXED
-from regard.data.pocket_predicates import GENERIC, MEALS, THING_VERBS, Sides, action, person_pronoun, thing
+from regard.data.pocket_predicates import Sides, action, person_pronoun, thing
 from regard.data.pocket_presentations import PRESENTATIONS
 from regard.data.pocket_questions import QUESTIONS
 from regard.data.pocket_states import (
@@ -72,8 +75,10 @@ TENSES: tuple[Tense, ...] = (
 )
 STATE_TENSES: tuple[Tense, ...] = (*("present",) * 6, *("imperfect",) * 2, "future", "near")
 WHEN = {"past": PAST, "imperfect": PAST, "future": FUTURE, "near": FUTURE, "present": NOW, "can": NOW, "must": NOW}
+MEETING = (v.VOIR, v.AIDER, v.INVITER, v.ATTENDRE, v.RENCONTRER, v.ECOUTER, v.APPELER, v.CONNAITRE)
+LECTURE_TRADES = tuple(pair for pair in PROFESSIONS if pair[0].english[0] in ("student", "teacher"))
 # Things to say something of, in groups drawn equally often.
-TOPICS = (MEALS, READING, GOODS, CLOTHES, SURFACES + OPENINGS, ROOMS, INSTITUTIONS, IDEAS)
+TOPICS = (MEALS, MEALS, READING, GOODS, CLOTHES, SURFACES + OPENINGS, ROOMS, INSTITUTIONS, IDEAS, IDEAS, READING)
 
 
 def timed(draft: Draft, sides: Sides, tense: Tense, front: float = 0.3) -> Sides:
@@ -104,34 +109,26 @@ def simple(draft: Draft) -> Sides:
 
 def nothing_or_nobody(draft: Draft) -> Sides:
     """ "il ne voit personne", "he sees nobody"; "il n'a rien mangé", "he ate nothing"; "personne ne dort"."""
-    tense = draft.choose(TENSES)
-    mark = draft.mark()
+    tense, mark = draft.choose(TENSES), draft.mark()
     way = draft.random()
     if way < 0.3:
-        subject = Nominal([("personne", mark)], [("nobody", mark)], 2, 2, False, "person")
-        refused = negation_of(draft, "", "not")._replace(mark=mark, french=(), refusal=())
-        return statement(clause(draft, subject, action(draft, subject, tense, True), tense, refused))
-    subject, own = somebody(draft), draft.mark()
+        nobody = Nominal([("personne", mark)], [("nobody", mark)], 2, 2, False, "person")
+        return statement(clause(draft, nobody, action(draft, nobody, tense, True), tense, Negation(mark)))
+    subject = someone(draft)
     if way < 0.65:
-        verb = draft.choose(THING_VERBS)[0]
-        refused = negation_of(draft, "rien", "not")._replace(refusal=())
-        return statement(
-            clause(draft, subject, Predicate(verb, own, english=[("nothing", refused.mark)]), tense, refused)
-        )
-    verb = draft.choose((v.VOIR, v.AIDER, v.INVITER, v.ATTENDRE, v.RENCONTRER, v.ECOUTER, v.APPELER, v.CONNAITRE))
-    refused = negation_of(draft, "", "not")._replace(french=(), refusal=())
-    predicate = Predicate(verb, own, french=[("personne", refused.mark)], english=[("nobody", refused.mark)])
-    return statement(clause(draft, subject, predicate, tense, refused))
+        predicate = Predicate(draft.choose(THING_VERBS)[0], draft.mark(), english=[("nothing", mark)])
+        return statement(clause(draft, subject, predicate, tense, Negation(mark, [("rien", mark)])))
+    predicate = Predicate(draft.choose(MEETING), draft.mark(), (), (), [("personne", mark)], [("nobody", mark)])
+    return statement(clause(draft, subject, predicate, tense, Negation(mark)))
 
 
 def only(draft: Draft) -> Sides:
     """ "il ne mange que des pommes", "he only eats apples"."""
-    subject, tense = somebody(draft), draft.choose(TENSES)
+    subject, tense, mark = someone(draft), draft.choose(TENSES), draft.mark()
     verb, nouns = draft.choose(THING_VERBS)
     it = thing(draft, draft.choose(nouns), subject, False, verb in GENERIC)
-    refused = negation_of(draft, "", "only")._replace(french=())
-    predicate = Predicate(verb, draft.mark(), french=[("que", refused.mark), *it.french], english=it.english)
-    return statement(clause(draft, subject, predicate, tense, refused))
+    predicate = Predicate(verb, draft.mark(), (), (), [("que", mark), *it.french], it.english)
+    return statement(clause(draft, subject, predicate, tense, Negation(mark, adverb=[("only", mark)])))
 
 
 def state(draft: Draft) -> Sides:
@@ -140,7 +137,7 @@ def state(draft: Draft) -> Sides:
     way = draft.random()
     if way < 0.3:
         noun = draft.choose(draft.choose(TOPICS))
-        subject = noun_phrase(draft, noun, ARTICLES_OF_SUBJECTS[:18], adjective=0.05)
+        subject = noun_phrase(draft, noun, ARTICLES_OF_TOPICS, adjective=0.05)
         movable = noun.kind == "thing" and noun not in FIXED
         if movable and draft.chance(0.35):
             predicate = being_somewhere(draft, subject)
@@ -155,6 +152,8 @@ def state(draft: Draft) -> Sides:
     elif way < 0.88:
         subject = pronoun_subject(draft) if draft.chance(0.5) else person(draft)
         predicate = comparison(draft, subject)
+        if negative:  # never "plus plus"
+            return statement(clause(draft, subject, predicate, tense, negation_of(draft, "pas", "not")))
     else:
         subject = somebody(draft)
         predicate = being_somewhere(draft, subject)
@@ -172,7 +171,7 @@ def idiomatic(draft: Draft) -> Sides:
     way = draft.random()
     if way < 0.08:
         noun = draft.choose(draft.choose((READING, GOODS, CLOTHES, SURFACES)))
-        subject = noun_phrase(draft, noun, ARTICLES_OF_SUBJECTS[:18], adjective=0.1)
+        subject = noun_phrase(draft, noun, ARTICLES_OF_TOPICS, adjective=0.1)
         return finish(draft, subject, cost(draft), tense, negative)
     subject = pronoun_subject(draft) if draft.chance(0.6) else person(draft)
     if way < 0.24:
@@ -192,6 +191,13 @@ def idiomatic(draft: Draft) -> Sides:
     return finish(draft, subject, predicate, tense, negative)
 
 
+def student(draft: Draft) -> Sides:
+    """The lectures' "je suis étudiant" and its paradigm."""
+    subject = pronoun_subject(draft) if draft.chance(0.6) else person(draft)
+    trade = draft.choose(LECTURE_TRADES)[subject.feminine]
+    return finish(draft, subject, profession_of(draft, subject, trade), draft.choose(STATE_TENSES), draft.chance(0.2))
+
+
 def thrown_pie(draft: Draft) -> Sides:
     """The lectures' "il m'a entarté" and its paradigm."""
     subject = pronoun_subject(draft) if draft.chance(0.6) else somebody(draft)
@@ -202,7 +208,7 @@ def thrown_pie(draft: Draft) -> Sides:
 def lecture_sentences(draft: Draft) -> list[Sides]:
     """The lectures' own pairs first, then the nearest members of their paradigms."""
     by_word = {pronoun.french: pronoun for pronoun in SUBJECTS}
-    trades = {noun.singular[0]: noun for noun in TRADES}
+    trades = {noun.singular[0]: noun for pair in LECTURE_TRADES for noun in pair}
     sides = []
     for word, trade in (
         ("je", "étudiant"),
@@ -236,6 +242,7 @@ WEIGHTS: tuple[tuple[Template, int], ...] = (
     (only, 2),
     (state, 17),
     (idiomatic, 10),
+    (student, 1),
     (thrown_pie, 2),
     (command, 3),
     *((template, 1) for template in QUESTIONS),

@@ -8,6 +8,7 @@ each other. Tense, negation and questions are put on by `pocket_clauses`.
 from regard.data import pocket_verbs as v
 from regard.data.pocket_adverbials import INTENSITY
 from regard.data.pocket_clauses import Predicate
+from regard.data.pocket_frames import EVERYDAY, MEALS
 from regard.data.pocket_lexicon import (
     ABSOLUTE,
     AGES,
@@ -22,7 +23,7 @@ from regard.data.pocket_lexicon import (
 )
 from regard.data.pocket_nominals import ARTICLES_OF_OBJECTS, Article, Nominal, name, noun_phrase, person
 from regard.data.pocket_places import beside, location
-from regard.data.pocket_predicates import EVERYDAY, MEALS, recipient
+from regard.data.pocket_predicates import recipient
 from regard.data.pocket_tokens import Draft, Token, contract, fixed, marked
 
 _SENSATIONS = (

@@ -60,10 +60,11 @@ class Draft:
     Only `Random.random` is used, the one method whose sequence Python promises never to change for a given seed.
     """
 
-    __slots__ = ("_next", "random")
+    __slots__ = ("_next", "named", "random")
 
     def __init__(self, generator: Random) -> None:
         self.random = generator.random
+        self.named: list[str] = []  # the persons named so far: nobody is named twice
         self._next = 1
 
     def mark(self) -> int:

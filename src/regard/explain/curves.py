@@ -85,7 +85,7 @@ def training_curves(events: Sequence[Event]) -> dict[str, Any]:
     objective, lost_objective = series(steps, "loss")
     likelihood, lost_likelihood = series(steps, "nll")
     norm, lost_norm = series(steps, "gradient_norm")
-    rate, _ = series(steps, "lr")
+    rate, _ = series(steps, "learning_rate")
     speed, _ = series(steps, "tokens_per_second")
     # The validation loss is the likelihood without label smoothing, so that is what training is compared by.
     loss = likelihood or objective

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from regard.bundle.bundle import WEIGHTS
+from regard.bundle.tensors import read_tensors
 
 
 class MovingAverage:
@@ -32,6 +34,6 @@ def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of the weights of several bundles, in double precision."""
     total: dict[str, Tensor] = {}
     for directory in directories:
-        for name, value in load_file(directory / "model.safetensors").items():
+        for name, value in read_tensors(directory / WEIGHTS).items():
             total[name] = total[name] + value.double() if name in total else value.double()
     return {name: (value / len(directories)).float() for name, value in total.items()}

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.bundle.bundle import REQUIRED, write_bundle
 from regard.bundle.config import BundleConfig
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest, write_manifest
+from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError
 from regard.files import to_json, whole_directory
 from regard.text.build import TokenizerPair
@@ -42,9 +42,7 @@ def write_checkpoint(
     """Write it under `name` and point `latest` to it."""
     with whole_directory(run / name) as staging:
         write_bundle(staging, weights, config, tokenizers)
-        save_file(
-            {key: value.detach().cpu().contiguous() for key, value in optimiser.items()}, staging / OPTIMISER_FILE
-        )
+        write_tensors(staging / OPTIMISER_FILE, optimiser)
         (staging / STATE_FILE).write_text(to_json(dict(state)), encoding="utf-8")
         write_manifest(staging)
     write_pointer(run, "latest", name)
@@ -66,7 +64,7 @@ def newest_valid(run: Path) -> tuple[str | None, list[str]]:
 def read_state(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The optimiser's tensors and the JSON state."""
     state: dict[str, Any] = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
-    return load_file(directory / OPTIMISER_FILE), state
+    return read_tensors(directory / OPTIMISER_FILE), state
 
 
 def prune(run: Path, keep: int) -> None:

@@ -28,5 +28,5 @@ def batch_loss(network: TeacherForced, batch: Batch, smoothing: float, device: t
     batch = batch.to(device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
         hidden = network.hidden(batch.source, batch.target_in)
-    real = batch.target_out != network.target_pad
-    return smoothed_cross_entropy(hidden[real].float(), network.output_weight(), batch.target_out[real], smoothing)
+    real, weight = batch.target_out != network.target_pad, network.output_weight()
+    return smoothed_cross_entropy(hidden[real].to(weight.dtype), weight, batch.target_out[real], smoothing)

@@ -23,6 +23,7 @@ from regard.engine.model import Model
 from regard.errors import TrainError
 from regard.files import disk_errors, remove_leftovers, to_json, write_whole
 from regard.models.build import build_model
+from regard.settings import read_json
 from regard.train import tensorboard
 from regard.train.average import MovingAverage, mean_weights
 from regard.train.checkpoint import newest_valid, read_state
@@ -132,10 +133,7 @@ def _same_config(config: RunConfig, out: Path) -> None:
     """A run keeps its settings: other ones would make it another run."""
     path = out / "config.json"
     if path.exists():
-        try:
-            older = RunConfig.parse(json.loads(path.read_text(encoding="utf-8")), str(path))
-        except json.JSONDecodeError as error:
-            raise TrainError(f"{path}: not valid JSON ({error}); restore it or choose another --out") from None
+        older = RunConfig.parse(read_json(path), str(path))
         changes = config.changed_from(older)
         if changes:
             raise TrainError(

@@ -1,0 +1,164 @@
+"""What users get wrong: one line on stderr that names it and says what to do, exit code 2, no traceback, nothing lost."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+TINY = ["--set", "model.layers=1", "--set", "train.max_steps=2"]
+
+
+def complaint(result) -> str:
+    """The one line, after what a command says while all is well."""
+    assert result.code == 2, (result.code, result.out, result.err)
+    assert "Traceback" not in result.err
+    lines = [line for line in result.err.splitlines() if line.startswith("regard: ")]
+    assert len(lines) == 1, result.err
+    assert result.err.splitlines()[-1] == lines[0]
+    return lines[0]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "a.fr").write_text("un\ndeux\ntrois\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text("one\ntwo\nthree\n", encoding="utf-8")
+    (tmp_path / "short.en").write_text("one\ntwo\n", encoding="utf-8")
+    (tmp_path / "latin1.fr").write_bytes(b"un\nd\xe9j\xe0\ntrois\n")
+    (tmp_path / "empty.fr").write_text("", encoding="utf-8")
+    return tmp_path
+
+
+def train(command, files: Path, src: str, tgt: str, *more: str):
+    return command("train", "--src", files / src, "--tgt", files / tgt, "--out", files / "run", *TINY, *more)
+
+
+def test_unequal_line_counts(command, files: Path) -> None:
+    line = complaint(train(command, files, "a.fr", "short.en"))
+    assert "a.fr" in line
+    assert "short.en" in line
+    assert "3" in line
+    assert "2" in line
+
+
+def test_missing_file(command, files: Path) -> None:
+    assert "nowhere.fr" in complaint(train(command, files, "nowhere.fr", "a.en"))
+
+
+def test_invalid_utf8_names_the_line(command, files: Path) -> None:
+    assert "latin1.fr:2" in complaint(train(command, files, "latin1.fr", "a.en"))
+
+
+def test_empty_corpus(command, files: Path) -> None:
+    assert "empty.fr" in complaint(train(command, files, "empty.fr", "empty.fr"))
+
+
+def test_a_line_of_100_000_characters_is_counted_not_fatal(command, tmp_path: Path) -> None:
+    words = [f"mot{i}" for i in range(40)]
+    (tmp_path / "x.fr").write_text("\n".join([*words, "a" * 100_000]) + "\n", encoding="utf-8")
+    (tmp_path / "x.en").write_text("\n".join([*words, "b" * 100_000]) + "\n", encoding="utf-8")
+    result = train(command, tmp_path, "x.fr", "x.en", "--set", "text.vocabulary=300")
+    assert result.code == 0, result.err
+    assert "1 skipped" in result.err or "skipped" in result.err
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("train.max_step=5", "max_steps"),
+        ("modle.layers=5", "model"),
+        ("model.dropout=1.5", "model.dropout"),
+        ("model.heads=5", "heads"),
+        ("train.optimizer=adamm", "train.optimizer"),
+        ("train.device=gpu", "train.device"),
+        ("text.dropout=2", "text.dropout"),
+        ("train.max_steps", "KEY=VALUE"),
+        ("train.batch_tokens=many", "train.batch_tokens"),
+    ],
+)
+def test_bad_settings_are_named(command, files: Path, assignment: str, expected: str) -> None:
+    assert expected in complaint(train(command, files, "a.fr", "a.en", "--set", assignment))
+    assert not (files / "run").exists()
+
+
+def test_bad_config_files(command, tmp_path: Path) -> None:
+    assert "no such config file" in complaint(command("train", tmp_path / "no.toml", "--out", tmp_path / "run"))
+    (tmp_path / "bad.toml").write_text("[train\n", encoding="utf-8")
+    assert "not valid TOML" in complaint(command("train", tmp_path / "bad.toml", "--out", tmp_path / "run"))
+    (tmp_path / "typo.toml").write_text("[trian]\nseed = 1\n", encoding="utf-8")
+    assert "did you mean 'train'" in complaint(command("train", tmp_path / "typo.toml", "--out", tmp_path / "run"))
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    assert "bad.json" in complaint(command("train", tmp_path / "bad.json", "--out", tmp_path / "run"))
+
+
+def test_missing_out_and_unknown_things(command, tmp_path: Path) -> None:
+    assert "--out" in complaint(command("train"))
+    assert "--frobnicate" in complaint(command("train", "--frobnicate"))
+    assert "tranlsate" in complaint(command("tranlsate"))
+    assert "--recipe" in complaint(command("train", "--out", tmp_path / "r", "--recipe", "1917"))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "file" in complaint(command("train", "--out", tmp_path / "file", *TINY))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--beam", "0"], "beam"),
+        (["--beam", "two"], "beam"),
+        (["--alpha", "-1"], "alpha"),
+        (["--nbest", "9", "--beam", "3"], "nbest"),
+        (["--sample", "--temperature", "0"], "temperature"),
+        (["--sample", "--top-p", "1.5"], "top_p"),
+        (["--max-length", "0"], "max_length"),
+        (["--device", "cuda:77"], "cuda:77"),
+        (["-i", "/nowhere/text"], "/nowhere/text"),
+    ],
+)
+def test_bad_translate_options(command, small_run: Path, options: list[str], expected: str) -> None:
+    assert expected in complaint(command("translate", small_run, *options, stdin="je dors\n"))
+
+
+def test_binary_on_standard_input(command, small_run: Path) -> None:
+    assert ":2" in complaint(command("translate", small_run, stdin=b"je dors\n\xff\xfe\x00\n"))
+
+
+def test_a_very_long_line_is_cut_with_a_warning(command, small_run: Path) -> None:
+    result = command("translate", small_run, "--beam", "1", "--max-length", "5", stdin="chat " * 20_000 + "\nje dors\n")
+    assert result.code == 0
+    assert result.out.count("\n") == 2
+    assert "warning" in result.err
+    assert "Traceback" not in result.err
+
+
+def test_not_a_bundle(command, tmp_path: Path) -> None:
+    assert "no such directory" in complaint(command("translate", tmp_path / "nowhere"))
+    assert str(tmp_path) in complaint(command("translate", tmp_path))
+    assert str(tmp_path) in complaint(command("report", tmp_path))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "joint.spm", "manifest.json"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
+def test_damaged_bundles_name_the_file(command, small_run: Path, tmp_path: Path, name: str, damage: str) -> None:
+    copy = tmp_path / "bundle"
+    shutil.copytree(small_run / "checkpoints/step-00000012", copy)
+    content = bytearray((copy / name).read_bytes())
+    if damage == "truncated":
+        (copy / name).write_bytes(content[: len(content) // 2])
+    elif damage == "flipped":
+        content[len(content) // 2] ^= 1
+        (copy / name).write_bytes(content)
+    else:
+        (copy / name).unlink()
+    assert name in complaint(command("translate", copy, stdin="je dors\n"))
+    info = command("info", copy)
+    assert info.code == 2
+    assert name in info.err
+    assert "Traceback" not in info.err
+
+
+def test_data_check_names_the_lines(command, files: Path) -> None:
+    good = command("data", "check", "--src", files / "a.fr", "--tgt", files / "a.en")
+    assert good.code == 0
+    bad = command("data", "check", "--src", files / "latin1.fr", "--tgt", files / "short.en")
+    assert bad.code == 2
+    assert "2" in bad.out
+    assert "--src" in complaint(command("data", "check", "--src", files / "a.fr"))

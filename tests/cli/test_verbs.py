@@ -1,0 +1,138 @@
+"""Every verb, as documented: what goes to stdout, and that it is what the API returns."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.train.config import RunConfig
+
+LINES = ["je suis étudiant", "", "il m'a entarté"]
+
+
+def test_translate_keeps_order_and_empty_lines(command, small_run) -> None:
+    result = command("translate", small_run, "--beam", "2", stdin="\n".join(LINES) + "\n")
+    expected = [t.text for t in regard.load(small_run).translate(LINES, beam=2)]
+    assert result.code == 0
+    assert result.out == "".join(f"{text}\n" for text in expected)
+    assert result.out.split("\n")[1] == ""
+
+
+def test_translate_files_and_a_last_line_without_newline(command, small_run, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("\n".join(LINES), encoding="utf-8")
+    result = command("translate", small_run, "-i", tmp_path / "in", "-o", tmp_path / "out", "--beam", "1")
+    assert (result.code, result.out) == (0, "")
+    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 3
+
+
+def test_nbest_has_moses_fields_in_falling_order(command, small_run) -> None:
+    result = command("translate", small_run, "--nbest", "3", "--beam", "4", stdin="\n".join(LINES) + "\n")
+    rows = [line.split(" ||| ") for line in result.out.splitlines()]
+    assert [row[0] for row in rows].count("0") == 3
+    assert all(row[2].startswith("F0=") for row in rows)
+    scores = [float(row[3]) for row in rows if row[0] == "2"]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_align_flag_adds_pharaoh_links_of_existing_words(command, small_run) -> None:
+    result = command("translate", small_run, "--align", "--beam", "2", stdin=LINES[0] + "\n")
+    text, links = result.out.rstrip("\n").split("\t")
+    for link in links.split():
+        source, target = map(int, link.split("-"))
+        assert source < 3
+        assert target < max(1, len(text.split()))
+
+
+def test_sampling_is_decided_by_its_seed(command, small_run) -> None:
+    first, same, other = (
+        command("translate", small_run, "--sample", "--temperature", "2", "--seed", seed, stdin=LINES[0] + "\n").out
+        for seed in ("1", "1", "2")
+    )
+    assert first == same != other
+
+
+def test_score_and_align_verbs(command, small_run, tmp_path: Path) -> None:
+    (tmp_path / "fr").write_text("je suis étudiant\nil dort\n", encoding="utf-8")
+    (tmp_path / "en").write_text("I am a student\nhe sleeps\n", encoding="utf-8")
+    result = command("score", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en")
+    expected = regard.load(small_run).score(["je suis étudiant", "il dort"], ["I am a student", "he sleeps"])
+    assert [float(line) for line in result.out.split()] == pytest.approx([one.logprob for one in expected], abs=1e-4)
+    records = command("score", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en", "--json").out.splitlines()
+    record = json.loads(records[0])
+    assert sum(record["token_logprobs"]) == pytest.approx(record["logprob"])
+    aligned = command("align", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en").out.splitlines()
+    assert len(aligned) == 2
+    assert {int(link.split("-")[1]) for link in aligned[0].split()} == {0, 1, 2, 3}  # every target word once
+
+
+def test_evaluate_reports_what_sacrebleu_says(command, small_run, tmp_path: Path) -> None:
+    import sacrebleu
+
+    (tmp_path / "fr").write_text("je suis étudiant\nil dort\n", encoding="utf-8")
+    (tmp_path / "en").write_text("I am a student\nhe sleeps\n", encoding="utf-8")
+    (tmp_path / "gold").write_text("0-0 1-1 2p2 2-3\n0-0 1-1\n", encoding="utf-8")
+    arguments = ["--src", tmp_path / "fr", "--ref", tmp_path / "en", "--beam", "2", "-o", tmp_path / "out"]
+    result = command("evaluate", small_run, *arguments, "--gold-align", tmp_path / "gold", "--json")
+    values = json.loads(result.out)
+    written = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
+    assert values["chrf"] == pytest.approx(
+        sacrebleu.corpus_chrf(written, [["I am a student", "he sleeps"]]).score, abs=1e-8
+    )
+    assert "tok:13a" in values["signatures"]["bleu"]
+    assert 0.0 <= values["aer"] <= 1.0
+    table = command("evaluate", small_run, *arguments, "--tokenize", "none", "--lowercase").out
+    assert "tok:none" in table
+    assert "case:lc" in table
+
+
+def test_info_describes_and_verifies(command, small_run) -> None:
+    values = json.loads(command("info", small_run, "--json").out)
+    assert values["languages"] == {"source": "fr", "target": "en"}
+    assert values["problems"] == []
+    assert all(file["state"] == "intact" for file in values["files"])
+    assert "model.safetensors" in command("info", small_run).out
+
+
+def test_init_prints_a_config_that_is_the_default(command) -> None:
+    text = command("init").out
+    assert RunConfig.parse(tomllib.loads(text)) == RunConfig()
+    assert "# Tokens in a batch" in text
+
+
+def test_train_again_says_finished_and_other_settings_are_refused(command, small_run) -> None:
+    config = small_run / "config.json"
+    again = command("train", config, "--out", small_run)
+    assert again.code == 0
+    assert "finished" in again.err
+    changed = command("train", config, "--out", small_run, "--set", "train.seed=9")
+    assert changed.code == 2
+    assert "train.seed: 1 -> 9" in changed.err
+
+
+def test_report_can_be_made_anew(command, small_run) -> None:
+    page = small_run / "report.html"
+    page.unlink()
+    assert command("report", small_run).out.strip() == str(page)
+    assert "<svg" in page.read_text(encoding="utf-8") or "<script" in page.read_text(encoding="utf-8")
+
+
+def test_train_from_standard_input_and_recipe(command, tmp_path: Path) -> None:
+    rows = "".join(f"mot{i} deux\tword{i} two\n" for i in range(60))
+    out = tmp_path / "run"
+    result = command("train", "--pairs", "-", "--out", out, "--recipe", "2017", "--preset", "tiny", *TINY, stdin=rows)
+    assert result.code == 0, result.err
+    config = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    assert (config["model"]["norm"], config["train"]["schedule"], config["model"]["layers"]) == ("post", "noam", 1)
+
+
+def test_version_and_help(command) -> None:
+    assert command("--version").out.startswith("regard 0.")
+    assert "translate" in command("--help").out
+
+
+TINY = [
+    *("--set", "text.kind=word", "--set", "text.vocabulary=50", "--set", "model.layers=1", "--set", "model.width=16"),
+    *("--set", "model.heads=2", "--set", "model.feed_forward=16", "--set", "train.max_steps=3"),
+]
