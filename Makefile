@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Where torch comes from; see "Choosing a build of torch" in README.md.
 TORCH_OPTIONS ?=
+# Passed to `regard demo`, for example --out runs/other.
+DEMO_OPTIONS ?=
 
 .PHONY: setup demo test test-slow lint types check lock clean
 
@@ -19,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $(READY)
 
 demo: setup
-	$(BIN)/regard demo
+	$(BIN)/regard demo $(DEMO_OPTIONS)
 
 test: setup
 	$(BIN)/python -m pytest

@@ -266,7 +266,7 @@ CONJUGATED = (
     (v.COMMENCER, 0, "commence", "commençais", "commencerai"),
     (v.APPELER, 5, "appellent", "appelaient", "appelleront"),
     (v.ACHETER, 1, "achètes", "achetais", "achèteras"),
-    (v.PREFERER, 2, "préfère", "préférait", "préférera"),
+    (v.ESPERER, 2, "espère", "espérait", "espérera"),
     (v.ENVOYER, 2, "envoie", "envoyait", "enverra"),
     (v.ESSAYER, 5, "essaient", "essayaient", "essaieront"),
     (v.FINIR, 4, "finissez", "finissiez", "finirez"),
@@ -275,14 +275,13 @@ CONJUGATED = (
     (v.BOIRE, 3, "buvons", "buvions", "boirons"),
     (v.VOIR, 4, "voyez", "voyiez", "verrez"),
     (v.CONNAITRE, 2, "connaît", "connaissait", "connaîtra"),
-    (v.FAIRE, 4, "faites", "faisiez", "ferez"),
+    (v.FAIRE_SLEEP, 4, "faites", "faisiez", "ferez"),
     (v.DIRE, 4, "dites", "disiez", "direz"),
     (v.ALLER, 5, "vont", "allaient", "iront"),
     (v.ETRE, 3, "sommes", "étions", "serons"),
     (v.AVOIR, 2, "a", "avait", "aura"),
     (v.VENIR, 5, "viennent", "venaient", "viendront"),
     (v.SAVOIR, 0, "sais", "savais", "saurai"),
-    (v.RECEVOIR, 5, "reçoivent", "recevaient", "recevront"),
     (v.METTRE, 2, "met", "mettait", "mettra"),
     (v.OUVRIR, 1, "ouvres", "ouvrais", "ouvriras"),
 )
@@ -309,12 +308,12 @@ def test_participles_and_imperatives() -> None:
 def test_english_verbs() -> None:
     forms = {
         verb.base: (verb.third, verb.past, verb.gerund)
-        for verb in (v.ACHETER, v.FINIR, v.COUPER, v.ESSAYER, v.REGARDER)
+        for verb in (v.ACHETER, v.FINIR, v.METTRE, v.ESSAYER, v.REGARDER)
     }
     assert forms == {
         ("buy",): (("buys",), ("bought",), ("buying",)),
         ("finish",): (("finishes",), ("finished",), ("finishing",)),
-        ("cut",): (("cuts",), ("cut",), ("cutting",)),
+        ("put",): (("puts",), ("put",), ("putting",)),
         ("try",): (("tries",), ("tried",), ("trying",)),
         ("look", "at"): (("looks", "at"), ("looked", "at"), ("looking", "at")),
     }
@@ -463,20 +462,20 @@ def test_every_entry_of_the_lexicon_is_drawn_often(sample: list[PocketPair]) -> 
     }
     counts |= {(word,): french[word] for word, *_ in (*NAMES, *NUMBERS, *LANGUAGES)}
     counts |= {(place.french,): french[place.french] for place in (*TOWNS, *COUNTRIES)}
-    assert {entry: count for entry, count in counts.items() if count < 20} == {}
+    assert {entry: count for entry, count in counts.items() if count < 35} == {}
     for entry in vars(v).values():
         for verb in entry if isinstance(entry, tuple) else (entry,):
             if isinstance(verb, v.Verb):
                 forms = {*verb.present, *verb.imperfect, *verb.future, *verb.participle, verb.infinitive}
-                assert sum(french[form] for form in forms) >= 35, verb.infinitive
+                assert sum(french[form] for form in forms) >= 70, verb.infinitive
 
 
 def test_size_of_the_vocabulary(sample: list[PocketPair]) -> None:
     french = {word for pair in sample for word in pair.french.split()}
     english = {word.rstrip("?") for pair in sample for word in pair.english.split()}
-    assert len(ALL_NOUNS) + len(ADJECTIVES) > 250
+    assert len(ALL_NOUNS) + len(ADJECTIVES) > 180
     assert len(french) > 1500
-    assert len(english) > 900
+    assert len(english) > 700
 
 
 def test_every_template_speaks() -> None:

@@ -6,21 +6,33 @@ from typing import Annotated, Any
 import typer
 
 DEMO: dict[str, Any] = {
-    "text": {"vocabulary": 1500},
-    "train": {"minutes": 2.75, "batch_tokens": 1536, "validate_every": 250, "save_every": 250},
+    "data": {"pocket": 100_000},
+    "text": {"vocabulary": 2500},
+    "model": {"layers": 2, "width": 128, "heads": 4, "feed_forward": 512, "dropout": 0.0},
+    "train": {
+        "minutes": 2.8,
+        "batch_tokens": 1024,
+        "learning_rate": 4e-3,
+        "label_smoothing": 0.05,
+        "validate_every": 400,
+        "save_every": 400,
+    },
 }
 SENTENCES = ("je suis étudiant", "il m'a entarté")
 
 
-def demo(out: Annotated[Path, typer.Option(help="The run directory.")] = Path("runs/demo")) -> None:
+def demo(
+    out: Annotated[Path, typer.Option(help="The run directory.")] = Path("runs/demo"),
+    sets: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")] = None,
+) -> None:
     """Train the pocket French-English translator in about three minutes, use it, and write a report."""
     from regard.cli.streams import say
     from regard.cli.train import train_with_progress
+    from regard.settings import override
 
-    train_with_progress(DEMO, out)
+    train_with_progress(override(DEMO, sets or []), out)
     from regard.api import load
 
-    model = load(out)
-    for translation in model.translate(SENTENCES, beam=5):
+    for translation in load(out).translate(SENTENCES, beam=5):
         typer.echo(f"{translation.source} -> {translation.text}")
     say(f"your turn: echo 'je vois le chat noir' | regard translate {out}")

@@ -19,12 +19,8 @@ _DAYS = (
 _MONTHS = (
     ("janvier", "January"),
     ("mars", "March"),
-    ("avril", "April"),
-    ("juin", "June"),
     ("juillet", "July"),
     ("septembre", "September"),
-    ("octobre", "October"),
-    ("décembre", "December"),
 )
 _CLOCK = (
     fixed("à/1 midi/2", "at/1 noon/2"),

@@ -12,7 +12,7 @@ from regard.data.pocket_tokens import Draft, Token, marked
 
 ADDRESSEES = (1, 1, 1, 4, 4, 4, 3)  # tu, vous, nous
 STRESSED = {"me": "moi", "te": "toi"}
-NOT_AT_WILL = (v.RECEVOIR, v.PERDRE)
+NOT_AT_WILL = (v.PERDRE, v.OUBLIER)
 
 
 def imperative(verb: v.Verb, person: int) -> str:

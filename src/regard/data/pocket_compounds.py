@@ -29,10 +29,9 @@ SHORT_TENSES: tuple[Tense, ...] = ("present", "present", "past", "past", "imperf
 BEING_TENSES: tuple[Tense, ...] = ("present", "present", "imperfect", "future")
 NOTICING = (v.VOIR, v.CONNAITRE, v.CHERCHER, v.REGARDER, v.AIDER, v.ATTENDRE, v.INVITER, v.AIMER)
 # Verbs that may be said of anything that a person has or makes.
-SHARED = (v.ACHETER, v.VENDRE, v.TROUVER, v.CHOISIR, v.VOULOIR, v.PREFERER, v.DETESTER)
+SHARED = (v.ACHETER, v.VENDRE, v.TROUVER, v.CHOISIR, v.VOULOIR, v.DETESTER)
 REPORTING: tuple[tuple[v.Verb, Tense], ...] = (
     (v.PENSER, "present"),
-    (v.CROIRE, "present"),
     (v.DIRE, "present"),
     (v.DIRE, "past"),
     (v.SAVOIR, "present"),

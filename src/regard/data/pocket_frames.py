@@ -24,16 +24,11 @@ from regard.data.pocket_tokens import fixed
 from regard.data.pocket_verbs import Verb
 
 MEALS = FOOD + STAPLES
-BAKED = tuple(noun for noun in FOOD if noun.english[0] in ("cake", "pie", "sandwich", "croissant", "pancake", "cookie"))
-CUTTABLE = FOOD + tuple(noun for noun in STAPLES if noun.english[0] in ("bread", "cheese", "meat", "butter", "fish"))
 EVERYDAY = GOODS + CLOTHES
 # Verbs said of things, with the things they are said of; their object pronoun is "it".
 THING_VERBS: tuple[tuple[Verb, tuple[Noun, ...]], ...] = (
     (v.MANGER, MEALS),
     (v.MANGER, MEALS),
-    (v.MANGER, MEALS),
-    (v.MANGER, STAPLES),
-    (v.BOIRE, DRINKS),
     (v.BOIRE, DRINKS),
     (v.LIRE, READING),
     (v.ECRIRE, READING),
@@ -43,26 +38,15 @@ THING_VERBS: tuple[tuple[Verb, tuple[Noun, ...]], ...] = (
     (v.PRENDRE, EVERYDAY),
     (v.PERDRE, EVERYDAY),
     (v.TROUVER, EVERYDAY + IDEAS),
-    (v.CASSER, GOODS + OPENINGS + SURFACES),
     (v.PORTER, CLOTHES),
     (v.OUVRIR, OPENINGS),
     (v.FERMER, OPENINGS),
     (v.FINIR, READING + IDEAS),
     (v.CHOISIR, EVERYDAY + IDEAS),
-    (v.PREPARER, MEALS),
-    (v.FAIRE, BAKED),
-    (v.COUPER, CUTTABLE),
-    (v.CACHER, EVERYDAY),
-    (v.DESSINER, SURFACES + OPENINGS + ROOMS),
     (v.VISITER, ROOMS + INSTITUTIONS),
-    (v.NETTOYER, ROOMS + SURFACES + OPENINGS),
-    (v.RECEVOIR, READING + GOODS),
     (v.COMPRENDRE, IDEAS + READING),
-    (v.COMPRENDRE, IDEAS),
-    (v.APPRENDRE, IDEAS),
     (v.VOULOIR, EVERYDAY + MEALS + DRINKS),
     (v.OUBLIER, EVERYDAY + IDEAS),
-    (v.PREFERER, MEALS + DRINKS),
     (v.DETESTER, MEALS + DRINKS),
 )
 # Verbs said of persons; their object pronoun is him or her.
@@ -74,16 +58,14 @@ PERSON_VERBS = (
     v.AIDER,
     v.INVITER,
     v.ATTENDRE,
-    v.RENCONTRER,
     v.ECOUTER,
-    v.APPELER,
     v.CONNAITRE,
     v.ENTARTER,
 )
 # Verbs of taste take the definite article in general: "il aime le pain", "he loves bread".
 KNOWN: tuple[Article, ...] = ("the", "the", "this", "own")
-GENERIC = (v.AIMER, v.PREFERER, v.DETESTER)
-GIVING = (v.DONNER, v.MONTRER, v.ENVOYER, v.PRETER, v.OFFRIR, v.APPORTER, v.VENDRE)
+GENERIC = (v.AIMER, v.DETESTER)
+GIVING = (v.DONNER, v.MONTRER, v.ENVOYER, v.PRETER, v.APPORTER)
 GIFTS = GOODS + READING + CLOTHES
 # Verbs with "à" and a person, and the preposition of the English verb.
 ADDRESSING = (
@@ -91,7 +73,6 @@ ADDRESSING = (
     (v.REPONDRE, "to"),
     (v.ECRIRE, "to"),
     (v.TELEPHONER, ""),
-    (v.OBEIR, ""),
 )
 GAMES = (
     fixed("au football/1", "football/1"),
@@ -99,14 +80,12 @@ GAMES = (
     fixed("aux échecs/1", "chess/1"),
     fixed("aux cartes/1", "cards/1"),
     fixed("du/1 piano/2", "the/1 piano/2"),
-    fixed("du/1 violon/2", "the/1 violin/2"),
     fixed("de/1 la/1 guitare/2", "the/1 guitar/2"),
-    fixed("de/1 la/1 flûte/2", "the/1 flute/2"),
 )
 SKILLS = tuple(
     verb
     for verb in v.INTRANSITIVE + v.HUMAN_INTRANSITIVE
-    if verb.infinitive in ("dormir", "nager", "jouer", "travailler", "danser", "chanter", "cuisiner")
+    if verb.infinitive in ("dormir", "nager", "jouer", "travailler", "danser", "chanter")
 )
 # Verbs before an infinitive, the French word between them, and the tenses in which both languages say the same.
 EMBEDDING: dict[str, tuple[tuple[Verb, str], ...]] = {
@@ -114,28 +93,18 @@ EMBEDDING: dict[str, tuple[tuple[Verb, str], ...]] = {
         (v.VOULOIR, ""),
         (v.VOULOIR, ""),
         (v.AIMER, ""),
-        (v.PREFERER, ""),
         (v.SAVOIR_FAIRE, ""),
-        (v.ESPERER, ""),
         (v.ESSAYER, "de"),
         (v.COMMENCER, "à"),
-        (v.APPRENDRE, "à"),
-        (v.OUBLIER, "de"),
-        (v.DECIDER, "de"),
-        (v.AVOIR_NEED, "besoin de"),
-    ),
-    "past": ((v.ESSAYER, "de"), (v.COMMENCER, "à"), (v.APPRENDRE, "à"), (v.OUBLIER, "de"), (v.DECIDER, "de")),
-    "imperfect": ((v.VOULOIR, ""), (v.AIMER, ""), (v.SAVOIR_FAIRE, ""), (v.ESSAYER, "de"), (v.AVOIR_NEED, "besoin de")),
-    "future": (
-        (v.ESSAYER, "de"),
-        (v.COMMENCER, "à"),
-        (v.APPRENDRE, "à"),
         (v.OUBLIER, "de"),
         (v.AVOIR_NEED, "besoin de"),
     ),
+    "past": ((v.ESSAYER, "de"), (v.COMMENCER, "à"), (v.OUBLIER, "de")),
+    "imperfect": ((v.VOULOIR, ""), (v.SAVOIR_FAIRE, ""), (v.AVOIR_NEED, "besoin de")),
+    "future": ((v.ESSAYER, "de"), (v.COMMENCER, "à"), (v.OUBLIER, "de"), (v.AVOIR_NEED, "besoin de")),
 }
 # What nobody decides or learns to do.
-UNDESIRED = (v.CONNAITRE, v.VOULOIR, v.PREFERER, v.DETESTER)
+UNDESIRED = (v.CONNAITRE, v.VOULOIR, v.DETESTER)
 # Object pronouns: French, English, person, column of the participle's agreement if masculine.
 PRONOUNS = (("me", "me", 0, 0), ("te", "you", 1, 0), ("nous", "us", 3, 2), ("vous", "you", 4, 2))
 RECIPIENTS = (*PRONOUNS, ("lui", "him", 2, 0), ("leur", "them", 5, 0))

@@ -179,7 +179,7 @@ def moving(draft: Draft, subject: Nominal, form: Form, negative: bool) -> Predic
     mark = draft.mark()
     way = draft.random()
     if way < 0.4:
-        return Predicate(draft.choose((v.ALLER, v.ALLER, v.RETOURNER)), mark, (), (), *direction(draft))
+        return Predicate(v.ALLER, mark, (), (), *direction(draft))
     if way < 0.55:
         return Predicate(v.VENIR, mark, (), (), *origin(draft))
     if way < 0.65:

@@ -75,7 +75,7 @@ TENSES: tuple[Tense, ...] = (
 )
 STATE_TENSES: tuple[Tense, ...] = (*("present",) * 6, *("imperfect",) * 2, "future", "near")
 WHEN = {"past": PAST, "imperfect": PAST, "future": FUTURE, "near": FUTURE, "present": NOW, "can": NOW, "must": NOW}
-MEETING = (v.VOIR, v.AIDER, v.INVITER, v.ATTENDRE, v.RENCONTRER, v.ECOUTER, v.APPELER, v.CONNAITRE)
+MEETING = (v.VOIR, v.AIDER, v.INVITER, v.ATTENDRE, v.ECOUTER, v.CONNAITRE)
 LECTURE_TRADES = tuple(pair for pair in PROFESSIONS if pair[0].english[0] in ("student", "teacher"))
 # Things to say something of, in groups drawn equally often.
 TOPICS = (MEALS, MEALS, READING, GOODS, CLOTHES, SURFACES + OPENINGS, ROOMS, INSTITUTIONS, IDEAS, IDEAS, READING)

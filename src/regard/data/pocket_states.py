@@ -42,7 +42,6 @@ _PAINS = (
     fixed("mal/1 aux/1 dents/1", "a/1 toothache/1"),
 )
 _DEFINITE: tuple[Article, ...] = ("the", "the", "own", "this")
-_TONGUES = (("ma",), ("ta",), ("sa",), ("notre",), ("votre",), ("leur",))
 
 
 def _degree(draft: Draft, negative: bool) -> tuple[list[Token], list[Token]]:
@@ -188,16 +187,13 @@ def idiom(draft: Draft, subject: Nominal) -> Predicate:
     """Idioms of persons: their French words say one thing together, and all of them are linked to it."""
     mark = draft.mark()
     way = draft.random()
-    if way < 0.16:
+    if way < 0.2:
         return Predicate(v.TOMBER_FAINT, mark, (), (), marked(("dans", "les", "pommes"), mark))
-    if way < 0.32:
+    if way < 0.4:
         return Predicate(v.FAIRE_SLEEP, mark, (), (), marked(("la", "grasse", "matinée"), mark))
-    if way < 0.48:
+    if way < 0.6:
         return Predicate(v.AVOIR_FEEL, mark, (), (), marked(("le", "cafard"), mark), [("blue", mark)])
-    if way < 0.62:
-        tongue = (*_TONGUES[subject.person], "langue", "au", "chat")
-        return Predicate(v.DONNER_GIVE_UP, mark, (), (), marked(tongue, mark))
-    if way < 0.81:
+    if way < 0.8:
         return _standing_up(draft, subject, mark)
     return _annoying(draft, subject, mark)
 

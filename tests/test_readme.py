@@ -1,0 +1,94 @@
+"""The README's commands, run as they stand. Only budgets are made smaller, and the files they name are made first."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.data.pocket import pocket_split
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"<!-- test: ([\w-]+) -->\n```\w+\n(.*?)```", README, flags=re.DOTALL))
+SMALL = (
+    "--set model.layers=1 --set model.width=16 --set model.heads=2 --set model.feed_forward=16 "
+    "--set train.max_steps=4 --set text.vocabulary=400"
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory as a reader of the README has it: some files, and a trained runs/demo."""
+    home = tmp_path_factory.mktemp("readme")
+    pairs = pocket_split(train=300, valid=10, test=20)
+    for name, some in (("train", pairs.train), ("test", pairs.test)):
+        (home / f"{name}.en").write_text("".join(f"{pair.french}\n" for pair in some), encoding="utf-8")
+        (home / f"{name}.de").write_text("".join(f"{pair.english}\n" for pair in some), encoding="utf-8")
+    for name in ("fr.txt", "en.txt"):
+        (home / name).write_text("je suis étudiant\nil dort\n", encoding="utf-8")
+    _shell(f"regard train --out runs/demo --set data.pocket=300 {SMALL}", home)
+    return home
+
+
+def _shell(command: str, home: Path) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "REGARD_CACHE": str(home / "cache"), "OMP_NUM_THREADS": "1"}
+    result = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=home,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def test_every_block_of_commands_is_tested() -> None:
+    blocks = re.findall(r"(<!-- test: [\w-]+ -->\n)?```(?:sh|python)\n(.*?)```", README, flags=re.DOTALL)
+    untested = [text for mark, text in blocks if not mark]
+    assert untested == [BLOCK_OF_MAKE]
+
+
+BLOCK_OF_MAKE = """\
+make demo    # creates .venv, installs, trains a French-English translator in about three minutes, writes a report
+make test    # the same set-up, then the whole test suite
+"""
+
+
+@pytest.mark.parametrize("line", BLOCKS["own-data"].strip().split("\n"))
+def test_own_data(line: str, home: Path) -> None:
+    _shell(line.replace("--minutes 20", SMALL), home)
+
+
+def test_using(home: Path) -> None:
+    lines = [_shell(line, home) for line in BLOCKS["using"].strip().split("\n")]
+    assert lines[1].count(" ||| ") == 9
+    assert "\t" in lines[2]
+    assert len(lines[4].split()) == 2
+    assert "model.safetensors" in lines[6]
+
+
+@pytest.mark.parametrize("name", ["api", "api-train"])
+def test_api(name: str, home: Path) -> None:
+    (home / f"{name}.py").write_text(BLOCKS[name], encoding="utf-8")
+    out = _shell(f"python {name}.py", home)
+    assert out.strip()
+
+
+def test_settings(home: Path) -> None:
+    for line in BLOCKS["settings"].strip().split("\n"):
+        _shell(f"{line} {SMALL}" if line.startswith("regard train") else line, home)
+
+
+def test_make_demo(home: Path) -> None:
+    if not (ROOT / ".venv/.ready").exists() or Path(sys.prefix) != ROOT / ".venv":
+        pytest.skip("not in the environment that `make setup` makes")
+    options = f"--out {home}/made --set data.pocket=300 {SMALL}"
+    out = _shell(f"make -C {ROOT} demo DEMO_OPTIONS='{options}'", home)
+    assert "je suis étudiant -> " in out
+    assert (home / "made/report.html").exists()
