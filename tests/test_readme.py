@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.pocket import pocket_split
+from regard.data.pocket.corpus import pocket_split
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

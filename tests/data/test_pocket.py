@@ -14,20 +14,20 @@ from random import Random
 
 import pytest
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket import MAX_WORDS, MIN_WORDS, PocketPair, pocket_pairs, pocket_split, write
-from regard.data.pocket_clauses import Predicate, Tense, clause, est_ce_que, invert, negation_of, statement
-from regard.data.pocket_commands import command, imperative
-from regard.data.pocket_compounds import conditional, object_relative, subject_relative
-from regard.data.pocket_lexicon import ADJECTIVES, ALL_NOUNS, COUNTRIES, LANGUAGES, NAMES, NUMBERS, TASTES, TOWNS, Noun
-from regard.data.pocket_nominals import SUBJECTS, Article, Nominal, name, noun_phrase, possessed, pronoun_subject
-from regard.data.pocket_places import direction
-from regard.data.pocket_predicates import Sides, giving, person_pronoun
-from regard.data.pocket_presentations import absence_of, existence_of, reversed_roles
-from regard.data.pocket_questions import about_object
-from regard.data.pocket_sentences import TEMPLATES, thrown_pie
-from regard.data.pocket_states import age, attribute, comparison, idiom
-from regard.data.pocket_tokens import Draft, contract, elide
+from regard.data.pocket import verbs as v
+from regard.data.pocket.clauses import Predicate, Tense, clause, est_ce_que, invert, negation_of, statement
+from regard.data.pocket.commands import command, imperative
+from regard.data.pocket.compounds import conditional, object_relative, subject_relative
+from regard.data.pocket.corpus import MAX_WORDS, MIN_WORDS, PocketPair, pocket_pairs, pocket_split, write
+from regard.data.pocket.lexicon import ADJECTIVES, ALL_NOUNS, COUNTRIES, LANGUAGES, NAMES, NUMBERS, TASTES, TOWNS, Noun
+from regard.data.pocket.nominals import SUBJECTS, Article, Nominal, name, noun_phrase, possessed, pronoun_subject
+from regard.data.pocket.places import direction
+from regard.data.pocket.predicates import Sides, giving, person_pronoun
+from regard.data.pocket.presentations import absence_of, existence_of, reversed_roles
+from regard.data.pocket.questions import about_object
+from regard.data.pocket.sentences import TEMPLATES, thrown_pie
+from regard.data.pocket.states import age, attribute, comparison, idiom
+from regard.data.pocket.tokens import Draft, contract, elide
 from regard.errors import DataError
 
 SAMPLE = 20_000
@@ -493,7 +493,7 @@ def test_the_stream_is_decided_by_its_seed() -> None:
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_the_split_is_the_same_in_every_process(hash_seed: str) -> None:
     script = (
-        "from regard.data.pocket import pocket_split; split = pocket_split(200, 20, 20); "
+        "from regard.data.pocket.corpus import pocket_split; split = pocket_split(200, 20, 20); "
         "print(ascii([pair.english for pair in split.train + split.valid + split.test]))"
     )
     output = subprocess.run(

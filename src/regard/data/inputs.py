@@ -59,7 +59,7 @@ def _files(data: DataConfig) -> Inputs:
 
 
 def _pocket(data: DataConfig) -> Inputs:
-    from regard.data.pocket import pocket_split  # the generator's word lists are read only by who needs them
+    from regard.data.pocket.corpus import pocket_split  # the generator's word lists are read only by who needs them
 
     split = pocket_split(train=data.pocket, seed=data.seed)
     train, valid, test = (

@@ -1,15 +1,15 @@
 """The questions of the pocket corpus: yes or no, and who, what, which, how many, where, when, why, how.
 
 French asks with "est-ce que" or by inversion of a pronoun, English with an auxiliary; a question about the subject
-keeps the order of a statement in both. The grammar of a clause is that of `pocket_clauses`.
+keeps the order of a statement in both. The grammar of a clause is that of `clauses`.
 """
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_clauses import Clause, Predicate, Tense, ask, clause, est_ce_que, invert, negation_of, statement
-from regard.data.pocket_frames import EVERYDAY, MEALS, PERSON_VERBS, THING_VERBS
-from regard.data.pocket_lexicon import ANIMALS, PERSONS, READING, Noun
-from regard.data.pocket_nominals import ARTICLES_OF_TOPICS, Nominal, noun_phrase, somebody, someone
-from regard.data.pocket_predicates import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.clauses import Clause, Predicate, Tense, ask, clause, est_ce_que, invert, negation_of, statement
+from regard.data.pocket.frames import EVERYDAY, MEALS, PERSON_VERBS, THING_VERBS
+from regard.data.pocket.lexicon import ANIMALS, PERSONS, READING, Noun
+from regard.data.pocket.nominals import ARTICLES_OF_TOPICS, Nominal, noun_phrase, somebody, someone
+from regard.data.pocket.predicates import (
     Sides,
     action,
     with_person,
@@ -17,7 +17,7 @@ from regard.data.pocket_predicates import (
     with_thing,
     with_thing_pronoun,
 )
-from regard.data.pocket_tokens import Draft, Token
+from regard.data.pocket.tokens import Draft, Token
 
 TENSES: tuple[Tense, ...] = (
     *("present",) * 6,

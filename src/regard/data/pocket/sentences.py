@@ -6,9 +6,9 @@ so that each word of the lexicon comes often enough in 40,000 sentences to be le
 
 from collections.abc import Callable
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_adverbials import FREQUENCY, FUTURE, NOW, PAST
-from regard.data.pocket_clauses import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.adverbials import FREQUENCY, FUTURE, NOW, PAST
+from regard.data.pocket.clauses import (
     Negation,
     Predicate,
     Tense,
@@ -19,10 +19,10 @@ from regard.data.pocket_clauses import (
     negation_of,
     statement,
 )
-from regard.data.pocket_commands import command
-from regard.data.pocket_compounds import COMPOUNDS
-from regard.data.pocket_frames import GENERIC, MEALS, THING_VERBS
-from regard.data.pocket_lexicon import (
+from regard.data.pocket.commands import command
+from regard.data.pocket.compounds import COMPOUNDS
+from regard.data.pocket.frames import GENERIC, MEALS, THING_VERBS
+from regard.data.pocket.lexicon import (
     CLOTHES,
     GOODS,
     IDEAS,
@@ -33,7 +33,7 @@ from regard.data.pocket_lexicon import (
     ROOMS,
     SURFACES,
 )
-from regard.data.pocket_nominals import (
+from regard.data.pocket.nominals import (
     ARTICLES_OF_TOPICS,
     SUBJECTS,
     Nominal,
@@ -44,11 +44,11 @@ from regard.data.pocket_nominals import (
     somebody,
     someone,
 )
-from regard.data.pocket_places import FIXED
-from regard.data.pocket_predicates import Sides, action, person_pronoun, thing
-from regard.data.pocket_presentations import PRESENTATIONS
-from regard.data.pocket_questions import QUESTIONS
-from regard.data.pocket_states import (
+from regard.data.pocket.places import FIXED
+from regard.data.pocket.predicates import Sides, action, person_pronoun, thing
+from regard.data.pocket.presentations import PRESENTATIONS
+from regard.data.pocket.questions import QUESTIONS
+from regard.data.pocket.states import (
     age,
     attribute,
     being_somewhere,
@@ -62,7 +62,7 @@ from regard.data.pocket_states import (
     profession_of,
     sensation,
 )
-from regard.data.pocket_tokens import Draft
+from regard.data.pocket.tokens import Draft
 
 TENSES: tuple[Tense, ...] = (
     *("present",) * 9,

@@ -1,11 +1,11 @@
 """The fixed phrases of the pocket corpus that say when, how often and how: word for word, with their links.
 
-The notation is that of `pocket_tokens.fixed`: words with a digit in common are linked. French articles that English
+The notation is that of `tokens.fixed`: words with a digit in common are linked. French articles that English
 does without have no digit. Which tense an adverbial may stand with is told by the name of its table.
 """
 
-from regard.data.pocket_lexicon import HOURS
-from regard.data.pocket_tokens import FixedPhrase, fixed
+from regard.data.pocket.lexicon import HOURS
+from regard.data.pocket.tokens import FixedPhrase, fixed
 
 _DAYS = (
     ("lundi", "Monday"),

@@ -1,14 +1,14 @@
 """The commands of the pocket corpus: "ferme la porte", "donne-le-moi", "ne pars pas", "allons à la plage".
 
 An order puts the pronouns behind the verb, joined to it by hyphens; a prohibition puts them back before it. "allons" is
-"let us go". Which verbs there are and what they take is known to `pocket_predicates`.
+"let us go". Which verbs there are and what they take is known to `predicates`.
 """
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_clauses import Predicate
-from regard.data.pocket_nominals import Nominal
-from regard.data.pocket_predicates import SIMPLE, Sides
-from regard.data.pocket_tokens import Draft, Token, marked
+from regard.data.pocket import verbs as v
+from regard.data.pocket.clauses import Predicate
+from regard.data.pocket.nominals import Nominal
+from regard.data.pocket.predicates import SIMPLE, Sides
+from regard.data.pocket.tokens import Draft, Token, marked
 
 ADDRESSEES = (1, 1, 1, 4, 4, 4, 3)  # tu, vous, nous
 STRESSED = {"me": "moi", "te": "toi"}

@@ -6,9 +6,9 @@ to, so each phrase is asked for by its meaning. Nothing is known here of verbs.
 
 from collections.abc import Sequence
 
-from regard.data.pocket_lexicon import COUNTRIES, INSTITUTIONS, ROOMS, SURFACES, TOWNS, Noun
-from regard.data.pocket_nominals import ARTICLES_OF_PLACES, Article, name, noun_phrase, person
-from regard.data.pocket_tokens import Draft, Token, contract, marked
+from regard.data.pocket.lexicon import COUNTRIES, INSTITUTIONS, ROOMS, SURFACES, TOWNS, Noun
+from regard.data.pocket.nominals import ARTICLES_OF_PLACES, Article, name, noun_phrase, person
+from regard.data.pocket.tokens import Draft, Token, contract, marked
 
 Sides = tuple[list[Token], list[Token]]
 

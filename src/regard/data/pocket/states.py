@@ -2,14 +2,14 @@
 
 "être" with adjectives, trades and places; "avoir" where English is ("j'ai faim", "I am hungry"); the verbs that turn
 the sentence round ("tu me manques", "I miss you"); and idioms whose words are translated as a whole, all linked to
-each other. Tense, negation and questions are put on by `pocket_clauses`.
+each other. Tense, negation and questions are put on by `clauses`.
 """
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_adverbials import INTENSITY
-from regard.data.pocket_clauses import Predicate
-from regard.data.pocket_frames import EVERYDAY, MEALS
-from regard.data.pocket_lexicon import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.adverbials import INTENSITY
+from regard.data.pocket.clauses import Predicate
+from regard.data.pocket.frames import EVERYDAY, MEALS
+from regard.data.pocket.lexicon import (
     ABSOLUTE,
     AGES,
     ANIMALS,
@@ -21,10 +21,10 @@ from regard.data.pocket_lexicon import (
     Adjective,
     Noun,
 )
-from regard.data.pocket_nominals import ARTICLES_OF_OBJECTS, Article, Nominal, name, noun_phrase, person
-from regard.data.pocket_places import beside, location
-from regard.data.pocket_predicates import recipient
-from regard.data.pocket_tokens import Draft, Token, contract, fixed, marked
+from regard.data.pocket.nominals import ARTICLES_OF_OBJECTS, Article, Nominal, name, noun_phrase, person
+from regard.data.pocket.places import beside, location
+from regard.data.pocket.predicates import recipient
+from regard.data.pocket.tokens import Draft, Token, contract, fixed, marked
 
 _SENSATIONS = (
     ("faim", "hungry"),

@@ -6,12 +6,12 @@ where English has the present: "quand il arrivera nous mangerons", "when he arri
 
 from collections.abc import Callable
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_clauses import Predicate, Tense, clause, negation_of, statement
-from regard.data.pocket_frames import PERSON_VERBS, THING_VERBS
-from regard.data.pocket_lexicon import ANIMALS, PERSONS, Noun
-from regard.data.pocket_nominals import Article, Nominal, fitting, name, noun_phrase, pronoun_subject, somebody
-from regard.data.pocket_predicates import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.clauses import Predicate, Tense, clause, negation_of, statement
+from regard.data.pocket.frames import PERSON_VERBS, THING_VERBS
+from regard.data.pocket.lexicon import ANIMALS, PERSONS, Noun
+from regard.data.pocket.nominals import Article, Nominal, fitting, name, noun_phrase, pronoun_subject, somebody
+from regard.data.pocket.predicates import (
     Sides,
     action,
     addressing,
@@ -22,8 +22,8 @@ from regard.data.pocket_predicates import (
     with_thing,
     with_thing_pronoun,
 )
-from regard.data.pocket_states import attribute, sensation
-from regard.data.pocket_tokens import Draft, Token
+from regard.data.pocket.states import attribute, sensation
+from regard.data.pocket.tokens import Draft, Token
 
 SHORT_TENSES: tuple[Tense, ...] = ("present", "present", "past", "past", "imperfect", "future", "near")
 BEING_TENSES: tuple[Tense, ...] = ("present", "present", "imperfect", "future")

@@ -1,17 +1,17 @@
 """The predicates of the pocket corpus: which verb takes which object, place or recipient, as a noun or as a pronoun.
 
 Each builder returns one `Predicate` for a given subject. The tense is needed only where French hides the gender of an
-object pronoun (see `pocket_nominals`); it is "infinitive" inside another predicate. Tense, negation and word order of
+object pronoun (see `nominals`); it is "infinitive" inside another predicate. Tense, negation and word order of
 the whole are not decided here.
 """
 
 from collections.abc import Callable
 from typing import Literal
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_adverbials import DEGREE, MANNER, MANNER_OF_OTHERS
-from regard.data.pocket_clauses import Predicate, Tense
-from regard.data.pocket_frames import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.adverbials import DEGREE, MANNER, MANNER_OF_OTHERS
+from regard.data.pocket.clauses import Predicate, Tense
+from regard.data.pocket.frames import (
     ADDRESSING,
     EMBEDDING,
     GAMES,
@@ -28,14 +28,14 @@ from regard.data.pocket_frames import (
     THING_VERBS,
     UNDESIRED,
 )
-from regard.data.pocket_lexicon import (
+from regard.data.pocket.lexicon import (
     ANIMALS,
     DRINKS,
     LANGUAGES,
     ROOMS,
     Noun,
 )
-from regard.data.pocket_nominals import (
+from regard.data.pocket.nominals import (
     ARTICLES_OF_OBJECTS,
     ARTICLES_OF_PLACES,
     Nominal,
@@ -44,9 +44,9 @@ from regard.data.pocket_nominals import (
     person,
     possessed,
 )
-from regard.data.pocket_places import HOMES, beside, direction, inside, location, origin, region
-from regard.data.pocket_tokens import Draft, Token, contract, marked, opens_with_vowel
-from regard.data.pocket_verbs import Verb
+from regard.data.pocket.places import HOMES, beside, direction, inside, location, origin, region
+from regard.data.pocket.tokens import Draft, Token, contract, marked, opens_with_vowel
+from regard.data.pocket.verbs import Verb
 
 Form = Tense | Literal["infinitive"]
 Builder = Callable[[Draft, Nominal, Form, bool], Predicate]

@@ -15,8 +15,8 @@ Nothing is known here of verbs.
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from regard.data.pocket_lexicon import ANIMALS, BY_KIND, NAMES, NUMBERS, PERSONS, TASTES, Adjective, Kind, Noun
-from regard.data.pocket_tokens import Draft, Token, contract, marked, opens_with_vowel
+from regard.data.pocket.lexicon import ANIMALS, BY_KIND, NAMES, NUMBERS, PERSONS, TASTES, Adjective, Kind, Noun
+from regard.data.pocket.tokens import Draft, Token, contract, marked, opens_with_vowel
 
 Article = Literal["the", "a", "this", "own", "number"]
 

@@ -1,11 +1,11 @@
 """Which verb of the pocket corpus takes what: the tables that predicates and questions are drawn from.
 
 A verb that stands in a table twice is drawn twice as often. How a verb and its objects are put together is told in
-`pocket_predicates`.
+`predicates`.
 """
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_lexicon import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.lexicon import (
     CLOTHES,
     DRINKS,
     FOOD,
@@ -19,9 +19,9 @@ from regard.data.pocket_lexicon import (
     SURFACES,
     Noun,
 )
-from regard.data.pocket_nominals import Article
-from regard.data.pocket_tokens import fixed
-from regard.data.pocket_verbs import Verb
+from regard.data.pocket.nominals import Article
+from regard.data.pocket.tokens import fixed
+from regard.data.pocket.verbs import Verb
 
 MEALS = FOOD + STAPLES
 EVERYDAY = GOODS + CLOTHES

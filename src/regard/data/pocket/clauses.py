@@ -14,9 +14,9 @@ is the simple present, the passé composé the simple past, the imparfait "was e
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from regard.data.pocket_nominals import Nominal
-from regard.data.pocket_tokens import Draft, Token, marked
-from regard.data.pocket_verbs import ALLER, AVOIR, BE_PAST, BE_PRESENT, DEVOIR, ETRE, POUVOIR, Verb
+from regard.data.pocket.nominals import Nominal
+from regard.data.pocket.tokens import Draft, Token, marked
+from regard.data.pocket.verbs import ALLER, AVOIR, BE_PAST, BE_PRESENT, DEVOIR, ETRE, POUVOIR, Verb
 
 Tense = Literal["present", "past", "imperfect", "future", "near", "can", "must"]
 PERIPHRASES = {"near": ALLER, "can": POUVOIR, "must": DEVOIR}

@@ -6,13 +6,13 @@ round: "tu me manques" is "I miss you".
 
 from collections.abc import Callable
 
-from regard.data import pocket_verbs as v
-from regard.data.pocket_adverbials import FUTURE, NOW, PAST, TODAY
-from regard.data.pocket_clauses import Predicate, Tense, ask, clause, est_ce_que, negation_of, statement
-from regard.data.pocket_compounds import subject_relative
-from regard.data.pocket_frames import KIN, MEALS, RECIPIENTS
-from regard.data.pocket_lexicon import ANIMALS, CLOTHES, GOODS, IDEAS, INSTITUTIONS, PERSONS, READING, ROOMS, SURFACES
-from regard.data.pocket_nominals import (
+from regard.data.pocket import verbs as v
+from regard.data.pocket.adverbials import FUTURE, NOW, PAST, TODAY
+from regard.data.pocket.clauses import Predicate, Tense, ask, clause, est_ce_que, negation_of, statement
+from regard.data.pocket.compounds import subject_relative
+from regard.data.pocket.frames import KIN, MEALS, RECIPIENTS
+from regard.data.pocket.lexicon import ANIMALS, CLOTHES, GOODS, IDEAS, INSTITUTIONS, PERSONS, READING, ROOMS, SURFACES
+from regard.data.pocket.nominals import (
     ARTICLES_OF_OBJECTS,
     SUBJECTS,
     Article,
@@ -24,9 +24,9 @@ from regard.data.pocket_nominals import (
     possessed,
     pronoun_subject,
 )
-from regard.data.pocket_places import beside, inside, region
-from regard.data.pocket_predicates import Sides
-from regard.data.pocket_tokens import Draft, FixedPhrase, Token, contract, fixed
+from regard.data.pocket.places import beside, inside, region
+from regard.data.pocket.predicates import Sides
+from regard.data.pocket.tokens import Draft, FixedPhrase, Token, contract, fixed
 
 TOPICS = (PERSONS, ANIMALS, MEALS, READING, GOODS, CLOTHES, SURFACES, ROOMS, INSTITUTIONS, IDEAS)
 THINGS_AROUND = (PERSONS, ANIMALS, READING, GOODS, CLOTHES)

@@ -3,7 +3,7 @@
 It is the corpus of the demo, of many tests and of alignment measurement: a few hundred words, agreement, elision,
 negation, questions, clitic pronouns, several tenses, relative clauses, idioms, so that the word order of the two
 languages really differs. A French sentence has exactly one translation; the conventions that make it so are told in
-`pocket_nominals`, those of the alignment in `pocket_clauses` and `pocket_tokens`. An alignment indexes the words between
+`nominals`, those of the alignment in `clauses` and `tokens`. An alignment indexes the words between
 spaces, from 0; "m'a" is one word and is linked to what both its parts are linked to.
 
 This file draws sentences and splits them; it knows no word and no rule of grammar.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
 
-from regard.data.pocket_sentences import lecture_sentences, sentence
-from regard.data.pocket_tokens import Draft, Token, choose_articles, elide, links
+from regard.data.pocket.sentences import lecture_sentences, sentence
+from regard.data.pocket.tokens import Draft, Token, choose_articles, elide, links
 from regard.errors import DataError
 
 MIN_WORDS, MAX_WORDS = 3, 16
