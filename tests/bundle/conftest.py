@@ -1,6 +1,6 @@
 """Small bundles: random weights, tokenizers learned from four sentences."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,15 +43,6 @@ def _parts(kind: str = "char", joint: bool = True, **model: object) -> Parts:
             for parameter in network.parameters():  # no tensor may be zero or one: a lost one would not show
                 parameter.add_(torch.randn_like(parameter) * 0.1)
     return network.eval(), config, tokenizers
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """These tensors are so small that a second thread only waits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,9 @@
 """What users get wrong: one line on stderr that names it and says what to do, exit code 2, no traceback, nothing lost."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -153,6 +156,20 @@ def test_damaged_bundles_name_the_file(command, small_run: Path, tmp_path: Path,
     assert info.code == 2
     assert name in info.err
     assert "Traceback" not in info.err
+
+
+def test_a_full_disk_names_what_to_do(files: Path) -> None:
+    """A real refusal of the system: no file may grow beyond 200 KiB, and the first checkpoint is larger."""
+    regard = Path(sys.executable).parent / "regard"
+    command = f"ulimit -f 200; exec {regard} train --src a.fr --tgt a.en --out run --set train.max_steps=2"
+    environment = {**os.environ, "REGARD_CACHE": str(files / "cache"), "OMP_NUM_THREADS": "1"}
+    result = subprocess.run(
+        ["bash", "-c", command], cwd=files, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "no space left" in result.stderr.splitlines()[-1]
+    assert not list((files / "run/checkpoints").iterdir())
 
 
 def test_data_check_names_the_lines(command, files: Path) -> None:

@@ -1,22 +1,12 @@
 """Every check of every capability, over every model that claims it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from contracts import causal, differentiable, steppable
 from contracts.cases import CASES, ModelCase
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """The models are so small that a second thread only waits for the first."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def able(capability: str) -> list[object]:

@@ -1,6 +1,6 @@
 """Networks for the engine: a small random Transformer, and two that are no Transformer and whose every answer is known."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,15 +69,6 @@ class Echo(nn.Module):
         place = self.places(state.source, state.said + 1)[:, -1:]
         said = nn.functional.one_hot(state.source.gather(1, place), self.start_token).double()
         return self.project(said).expand(-1, tokens.shape[1], -1), EchoState(state.source, state.said + 1), None
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """These tensors are so small that a second thread only waits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ def test_an_echo_gives_every_line_back_in_its_place(
     found = echo(kind).translate([*TEXTS, "  L'ÉTÉ  \n 日本 "], **options)
     assert [one.text for one in found] == [*TEXTS[:-1], "", "L'ÉTÉ 日本"]
     assert [one.source for one in found] == [*TEXTS, "  L'ÉTÉ  \n 日本 "]
-    assert all(one.finished and not one.truncated and one.alignment is None for one in found)
+    assert all(one.finished and not one.truncated for one in found)
     # every step has one logit of 20 among V - 1 of 0
     outputs = len(echo(kind).tokenizers.target.vocabulary) - 1
     each = 20.0 - math.log(math.exp(20.0) + outputs - 1)
@@ -57,7 +57,7 @@ def test_an_echo_gives_every_line_back_in_its_place(
 
 def test_a_blank_line_is_an_empty_translation(echo: Callable[..., Model]) -> None:
     for blank in ("", " \t\n", "\u00a0", "\x00"):
-        [found] = echo().translate([blank], nbest=2, align=True)
+        [found] = echo().translate([blank], nbest=2)
         [alternative] = found.alternatives
         assert (found.text, found.score, found.tokens, found.alignment, found.finished) == ("", 0.0, [], [], True)
         assert alternative.text == ""
@@ -258,7 +258,7 @@ def test_weights_that_are_not_numbers(random_model: Callable[..., Model]) -> Non
 
 def test_words_are_aligned_through_their_subwords(echo: Callable[..., Model]) -> None:
     model = echo(backwards=True)
-    [found] = model.translate(["te c"], align=True)
+    [found] = model.translate(["te c"])
     assert found.text == "c et"
     # said: c, the space and e, t; the space belongs to the word after it, on both sides, so "et" takes a third of "c"
     assert found.alignment == [(1, 0), (0, 1)]
@@ -276,7 +276,7 @@ def test_alignments_of_many_lines_keep_their_places(echo: Callable[..., Model]) 
         backwards = [" ".join(text.split()[::-1]) for text in texts[:3]]
         aligned = model.align(texts[:3], backwards, batch_tokens=batch_tokens)
         assert [one.links for one in aligned] == links
-    found = model.translate(texts[:3], align=True, nbest=2)
+    found = model.translate(texts[:3], nbest=2)
     assert [one.text for one in found] == backwards
     assert [one.alignment for one in found] == links
     assert all(one.alternatives[0].alignment == one.alignment for one in found)
@@ -316,7 +316,7 @@ def test_a_line_of_a_hundred_thousand_characters(echo: Callable[..., Model]) -> 
     with pytest.warns(
         TruncationWarning, match="1 source texts are longer than 20 tokens .* number 2, with 20000 tokens"
     ):
-        found = model.translate(["le chat dort", long, "rouge"], align=True)
+        found = model.translate(["le chat dort", long, "rouge"])
     assert [one.text for one in found] == ["le chat dort", " ".join(["chat"] * 20), "rouge"]
     assert [one.truncated for one in found] == [False, True, False]
     assert found[1].source == long

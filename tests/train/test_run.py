@@ -188,6 +188,24 @@ def test_an_explosion_leaves_the_weights_alone(settings: dict[str, Any], tmp_pat
         run(settings, tmp_path / "run", learning_rate=1e20, optimizer="sgd", warmup=0, clip=0.0)
 
 
+def test_changed_data_are_refused(settings: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train_run(RunConfig.parse(settings), tmp_path / "run", [_stop_after(7)])
+    source = Path(settings["data"]["src"])
+    source.write_text(source.read_text(encoding="utf-8").replace("a", "b"), encoding="utf-8")
+    with pytest.raises(TrainError, match="content of the data files has changed"):
+        run(settings, tmp_path / "run")
+
+
+def test_tensorboard_gets_the_same_numbers(settings: dict[str, Any], tmp_path: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    run(settings, tmp_path / "run")
+    board = accumulator.EventAccumulator(str(tmp_path / "run/tensorboard"))
+    board.Reload()
+    written = {scalar.step: scalar.value for scalar in board.Scalars("train/loss")}
+    assert written == pytest.approx({step["step"]: step["loss"] for step in logged(tmp_path / "run", "step")}, rel=1e-6)
+
+
 def test_two_processes_may_not_share_a_run(settings: dict[str, Any], tmp_path: Path) -> None:
     def intrude(event: Event) -> None:
         if isinstance(event, Step) and event.step == 2:

@@ -4,7 +4,7 @@ import sys
 import time
 
 from regard.cli.streams import say
-from regard.train.events import Event, Started, Step, Stopped, Validated
+from regard.train.events import Event, Preparing, Started, Step, Stopped, Validated
 
 SECONDS_BETWEEN_LINES = 10.0
 SMOOTHING = 0.05
@@ -32,6 +32,8 @@ class TrainingProgress:
         if isinstance(event, Step):
             self._step(event)
             return
+        if isinstance(event, Preparing) and not self._is_time():
+            return
         for line in _lines(event):
             if self._bar is None:
                 say(line)
@@ -47,9 +49,16 @@ class TrainingProgress:
         text = f"step {event.step}  loss {self._loss:.3f}  {self._speed:,.0f} tokens/s  {self._left(event.progress)}"
         if self._bar is not None:
             self._bar.update(event.progress, text)
-        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
+        elif self._is_time():
             say(f"{text}  learning rate {event.learning_rate:.2e}")
+
+    def _is_time(self) -> bool:
+        """Whether the last line is long enough ago for another one."""
+        now = time.monotonic()
+        due = now - self._last_line >= SECONDS_BETWEEN_LINES
+        if due:
+            self._last_line = now
+        return due
 
     def _left(self, progress: float) -> str:
         assert self._first_progress is not None
@@ -67,6 +76,8 @@ def clock(seconds: float) -> str:
 
 
 def _lines(event: Event) -> list[str]:
+    if isinstance(event, Preparing):
+        return [f"preparing the corpus: {event.doing}, {event.pairs:,} pairs"]
     if isinstance(event, Started):
         skipped = f", {event.skipped:,} skipped as too long, empty or held out" if event.skipped else ""
         first = (

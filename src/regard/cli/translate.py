@@ -57,7 +57,6 @@ def translate(
                     top_p=top_p,
                     seed=seed + first,
                     max_length=max_length,
-                    align=align,
                 )
             for number, translation in enumerate(translations, start=first):
                 if translation.truncated:
@@ -87,4 +86,4 @@ def _lines(number: int, translation: "Translation", nbest: int, align: bool) -> 
 def _pharaoh(translation: "Translation") -> str:
     from regard.metrics.alignment import to_pharaoh
 
-    return to_pharaoh(frozenset(translation.alignment or ()))
+    return to_pharaoh(frozenset(translation.alignment))

@@ -6,8 +6,9 @@ answer says so (`truncated`), and the other texts are not affected. An output ha
 """
 
 import warnings
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -73,13 +74,12 @@ class Model:
         top_p: float = 1.0,
         seed: int = 0,
         max_length: int | None = None,
-        align: bool = False,
         batch_tokens: int = 4096,
     ) -> list[Translation]:
         """One translation for each text, in order; a blank text gives an empty one.
 
-        The options of the search are those of `SearchOptions`. `align` adds the links between words. `batch_tokens` bounds the source
-        tokens that are read together, and with them memory.
+        The options of the search are those of `SearchOptions`. `batch_tokens` bounds the source tokens that are read together, and with
+        them memory. Word alignments cost one more pass, made for all texts when the first `alignment` is looked at.
         """
         options = SearchOptions(
             beam=beam,
@@ -96,12 +96,12 @@ class Model:
             check_count("max_length", max_length)
         sources, cut = self._encode(texts, self.tokenizers.source, "source")
         found = self._search(sources, options, max_length, batch_tokens)
-        links = self._links(sources, found) if align else [[None] * len(hypotheses) for hypotheses in found]
+        links = cache(lambda: self._links(sources, found))
         results = []
         for number, text in enumerate(texts):
             ranked = tuple(
-                self._translation(text, hypothesis, some, number in cut)
-                for hypothesis, some in zip(found[number], links[number], strict=True)
+                self._translation(text, hypothesis, lambda at=(number, rank): links()[at[0]][at[1]], number in cut)
+                for rank, hypothesis in enumerate(found[number])
             )
             results.append(replace(ranked[0], alternatives=ranked if nbest > 1 else ()))
         return results
@@ -178,7 +178,7 @@ class Model:
         return limit if self._longest_output is None else min(limit, self._longest_output)
 
     def _translation(
-        self, source: str, hypothesis: Hypothesis, alignment: Links | None, truncated: bool
+        self, source: str, hypothesis: Hypothesis, links: Callable[[], Links], truncated: bool
     ) -> Translation:
         vocabulary = self.tokenizers.target.vocabulary
         return Translation(
@@ -188,8 +188,8 @@ class Model:
             tokens=[vocabulary.piece(token) for token in hypothesis.tokens],
             logprob=hypothesis.logprob,
             finished=hypothesis.finished,
-            alignment=alignment,
             truncated=truncated,
+            links=links,
         )
 
     def _links(self, sources: Sequence[list[int]], found: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:

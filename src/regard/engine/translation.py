@@ -1,7 +1,9 @@
 """What a model answers: a translation, the score of a given pair, or its word alignment. Plain values that know no model."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from torch import Tensor
 
@@ -29,12 +31,17 @@ class Translation:
     """log p(text | source), the end mark included if finished."""
     finished: bool = True
     """Whether the model ended it; False: it was cut at the longest length allowed."""
-    alignment: Links | None = None
-    """From words of the normalised source to words of `text`, where they were asked for."""
     alternatives: tuple["Translation", ...] = ()
     """The n best, best first, this one among them; empty where only one was asked for."""
     truncated: bool = False
     """Whether the source was too long and only its beginning was translated."""
+    links: Callable[[], Links] = field(default=list, compare=False, repr=False)
+    """What finds the alignment, when it is asked for."""
+
+    @cached_property
+    def alignment(self) -> Links:
+        """From words of the normalised source to words of `text`: for each of these the source word that it looked at most."""
+        return self.links()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Preparing(Event):
+    """The corpus is being read, learned from or encoded; not told where it was prepared before."""
+
+    name: ClassVar[str] = "preparing"
+    doing: str
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Started(Event):
     """The data is ready and the model built or resumed."""
 

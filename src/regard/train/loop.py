@@ -49,7 +49,12 @@ class Job:
 
     def state(self) -> dict[str, object]:
         """The JSON part of a checkpoint."""
-        return {"progress": self.progress.to_json(), "threads": torch.get_num_threads(), "torch": torch.__version__}
+        return {
+            "progress": self.progress.to_json(),
+            "data": self.prepared.key,
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+        }
 
 
 def training(job: Job, interrupted: Callable[[], bool]) -> Iterator[Event]:

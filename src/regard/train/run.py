@@ -28,7 +28,7 @@ from regard.train import tensorboard
 from regard.train.average import MovingAverage, mean_weights
 from regard.train.checkpoint import newest_valid, read_state
 from regard.train.config import RunConfig
-from regard.train.events import Event, Started, Stopped
+from regard.train.events import Event, Preparing, Started, Stopped
 from regard.train.final import Final, final_evaluation
 from regard.train.log import JsonLog, cut_back
 from regard.train.loop import Job, training
@@ -67,7 +67,7 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
         _same_config(config, out)
         if (out / "metrics.json").exists():
             return Run(out, "finished", json.loads((out / "metrics.json").read_text(encoding="utf-8")), None, None)
-        prepared = prepare(config.data, config.text, cache_directory() / "corpora")
+        prepared = prepare(config.data, config.text, cache_directory() / "corpora", _telling(listeners or []))
         job, notes = _job(config, out, prepared, device)
         with ExitStack() as stack:
             everyone = [*_logs(out, stack), *(listeners or [])]
@@ -78,6 +78,16 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
         _try_average(job)
         final = _measure(job)
         return Run(out, reason, final.metrics, final, prepared)
+
+
+def _telling(listeners: list[Listener]) -> Callable[[str, int], None]:
+    """What `prepare` reports, as events."""
+
+    def tell(doing: str, pairs: int) -> None:
+        for listener in listeners:
+            listener(Preparing(step=0, seconds=0.0, doing=doing, pairs=pairs))
+
+    return tell
 
 
 def _follow(job: Job, notes: tuple[str, ...], interrupted: Callable[[], bool], listeners: list[Listener]) -> str:
@@ -181,8 +191,13 @@ def _job(config: RunConfig, out: Path, prepared: Prepared, device: torch.device)
 def _restore(job: Job, name: str) -> list[str]:
     """Put the job where the checkpoint was; returns what the user should know."""
     directory = job.run / name
-    weights = load_bundle(directory, device=str(job.device), verify=False).model.state_dict()
     memory, state = read_state(directory)
+    if state["data"] != job.prepared.key:
+        raise TrainError(
+            f"{job.run}: the content of the data files has changed since this run was started; "
+            "restore them to resume it, or choose another --out"
+        )
+    weights = load_bundle(directory, device=str(job.device), verify=False).model.state_dict()
     raw = {key.removeprefix("weights/"): memory.pop(key) for key in list(memory) if key.startswith("weights/")}
     if job.average is not None:
         job.average.restore(weights)
