@@ -8,7 +8,7 @@ from regard.engine.load import load
 from regard.engine.model import Model
 from regard.engine.translation import Translation
 from regard.explain.run_report import write_run_report
-from regard.settings import read_toml
+from regard.settings import read_json, read_toml
 from regard.train.config import RunConfig
 from regard.train.events import Event
 from regard.train.run import Run, train_run
@@ -23,13 +23,15 @@ def train(
 ) -> Run:
     """Train into `out`, or go on with the run that is there; every event of the loop goes to `on_event`.
 
-    `config` is a `RunConfig`, the same as nested mappings, or the path of a TOML file.
+    `config` is a `RunConfig`, the same as nested mappings, or the path of a TOML file (or of a run's config.json).
     """
     if isinstance(config, str | Path):
-        config = RunConfig.parse(read_toml(Path(config)), str(config))
+        path = Path(config)
+        config = RunConfig.parse(read_json(path) if path.suffix == ".json" else read_toml(path), str(path))
     elif not isinstance(config, RunConfig):
         config = RunConfig.parse(config)
     run = train_run(config, Path(out), [on_event] if on_event is not None else [])
-    if run.metrics is not None and not (run.directory / "report.html").exists():
+    made_before = run.reason == "finished" and (run.directory / "report.html").exists()
+    if run.metrics is not None and not made_before:
         write_run_report(run.directory)
     return run

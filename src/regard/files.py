@@ -6,6 +6,7 @@ Every room may import this module. It knows nothing of what the files mean.
 import errno
 import hashlib
 import json
+import math
 import os
 import shutil
 import uuid
@@ -16,6 +17,7 @@ from typing import Any
 
 from regard.errors import DiskError
 
+_OLD = "-old"  # ends the name of a directory that is being replaced
 STAGING_MARK = ".partial-"  # a directory whose name holds this was being written when its writer stopped
 
 
@@ -48,10 +50,13 @@ def whole_directory(path: Path) -> Iterator[Path]:
             for file in sorted(staging.rglob("*")):
                 sync(file)
             sync(staging)
-            if path.exists():
-                shutil.rmtree(path)
+            replaced = path.with_name(f"{staging.name}{_OLD}") if path.exists() else None
+            if replaced is not None:  # never a moment without a whole copy on disk
+                path.rename(replaced)
             staging.rename(path)
             sync(path.parent)
+            if replaced is not None:
+                shutil.rmtree(replaced)
         except BaseException:
             shutil.rmtree(staging, ignore_errors=True)
             raise
@@ -73,10 +78,16 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def remove_leftovers(directory: Path) -> list[Path]:
-    """Delete what interrupted writers left in `directory`, and say what it was."""
+    """Delete what interrupted writers left in `directory`, and say what it was.
+
+    A directory that was moved out of the way for one that never came is put back.
+    """
     leftovers = list(directory.glob(f"*{STAGING_MARK}*")) if directory.is_dir() else []
     for path in leftovers:
-        if path.is_dir():
+        original = path.with_name(path.name.split(STAGING_MARK)[0])
+        if path.name.endswith(_OLD) and not original.exists():
+            path.rename(original)
+        elif path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
@@ -99,5 +110,19 @@ def sha256_of(path: Path) -> str:
 
 
 def to_json(value: Any) -> str:
-    """JSON as we write it everywhere: UTF-8, two spaces, one final newline."""
-    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    """JSON as we write it everywhere: UTF-8, two spaces, one final newline; a number that is not finite is null."""
+    return json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def to_json_line(value: Any) -> str:
+    """The same on one line, for .jsonl files."""
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: null says that there is no number to tell."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

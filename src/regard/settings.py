@@ -18,7 +18,7 @@ from regard.errors import ConfigError
 class Settings(BaseModel):
     """A frozen group of settings. Unknown keys are refused with the nearest valid name."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str = "config") -> Self:
@@ -93,7 +93,7 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def to_toml(group: type[BaseModel], path: str = "") -> str:
-    """Every setting of a group with its meaning and default, as TOML; one that has no default is shown as a comment."""
+    """Every setting of a group with its meaning and default, as TOML in comments: only what is uncommented is set."""
     lines, tables = [], []
     for name, field in group.model_fields.items():
         default = field.get_default(call_default_factory=True, validated_data={})
@@ -102,7 +102,7 @@ def to_toml(group: type[BaseModel], path: str = "") -> str:
             tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}")
             continue
         lines.append(f"# {field.description}" if field.description else "")
-        lines.append(f"# {name} =" if default is None else f"{name} = {json.dumps(default, ensure_ascii=False)}")
+        lines.append(f"# {name} =" if default is None else f"# {name} = {json.dumps(default, ensure_ascii=False)}")
     return "\n".join(line for line in lines if line) + "\n" + "".join(tables)
 
 

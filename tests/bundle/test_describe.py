@@ -62,12 +62,12 @@ def test_the_state_of_training(bundle: Path, tmp_path: Path) -> None:
     checkpoint = run / "checkpoints" / "step-00000012"
     checkpoint.parent.mkdir(parents=True)
     bundle.rename(checkpoint)
-    state = {"step": 12, "seconds": 3.5, "metrics": {"bleu": 31.0}, "generator": [1, 2, 3]}
+    state = {"progress": {"step": 12, "seconds": 3.5, "best": 31.0}, "threads": 2, "other": [1, 2, 3]}
     (checkpoint / "state.json").write_text(json.dumps(state))
     write_manifest(checkpoint)
     write_pointer(run, "best", checkpoint)
     told = describe(run)
-    assert told["training"] == {"step": 12, "seconds": 3.5, "metrics": {"bleu": 31.0}}
+    assert told["training"] == {"step": 12, "seconds": 3.5, "best": 31.0, "threads": 2}
     assert told["directory"] == str(checkpoint)
     (checkpoint / "state.json").write_text("{")
     assert describe(run)["training"] is None

@@ -56,6 +56,7 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         result = _command("train", "--out", home / "run", *SMALL)
     finally:
+        os.environ.pop("REGARD_CACHE")
         if before is not None:
             os.environ["REGARD_CACHE"] = before
     assert result.code == 0, result.err

@@ -61,7 +61,7 @@ def test_a_line_of_100_000_characters_is_counted_not_fatal(command, tmp_path: Pa
     (tmp_path / "x.en").write_text("\n".join([*words, "b" * 100_000]) + "\n", encoding="utf-8")
     result = train(command, tmp_path, "x.fr", "x.en", "--set", "text.vocabulary=300")
     assert result.code == 0, result.err
-    assert "1 skipped" in result.err or "skipped" in result.err
+    assert "1 too long" in result.err
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,31 @@ def test_a_very_long_line_is_cut_with_a_warning(command, small_run: Path) -> Non
     assert result.out.count("\n") == 2
     assert "warning" in result.err
     assert "Traceback" not in result.err
+
+
+def test_an_output_file_is_not_lost_to_a_mistake(command, small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("je dors\n", encoding="utf-8")
+    complaint(command("translate", small_run, "-i", tmp_path / "nowhere", "-o", tmp_path / "precious"))
+    complaint(command("translate", small_run, "--beam", "0", "-i", tmp_path / "precious", "-o", tmp_path / "precious"))
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "je dors\n"
+    same = command("translate", small_run, "--beam", "1", "-i", tmp_path / "precious", "-o", tmp_path / "precious")
+    assert same.code == 0
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_output_that_goes_nowhere(small_run: Path) -> None:
+    regard = Path(sys.executable).parent / "regard"
+    lines = "".join("je dors\n" for _ in range(3000))
+    piped = f"{regard} translate {small_run} --beam 1 --max-length 3 | head -n 1"
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", piped], input=lines, capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    full = f"{regard} translate {small_run} --beam 1 --max-length 3 > /dev/full"
+    result = subprocess.run(["bash", "-c", full], input=lines, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("regard: standard output: no space left")
+    assert result.stderr.count("\n") == 1
 
 
 def test_not_a_bundle(command, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_nbest_has_moses_fields_in_falling_order(command, small_run) -> None:
 def test_align_flag_adds_pharaoh_links_of_existing_words(command, small_run) -> None:
     result = command("translate", small_run, "--align", "--beam", "2", stdin=LINES[0] + "\n")
     text, links = result.out.rstrip("\n").split("\t")
+    assert len(links.split()) == len(text.split()) > 0
     for link in links.split():
         source, target = map(int, link.split("-"))
         assert source < 3
@@ -115,7 +116,27 @@ def test_report_can_be_made_anew(command, small_run) -> None:
     page = small_run / "report.html"
     page.unlink()
     assert command("report", small_run).out.strip() == str(page)
-    assert "<svg" in page.read_text(encoding="utf-8") or "<script" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    values = json.loads((small_run / "metrics.json").read_text(encoding="utf-8"))
+    assert values["signatures"]["bleu"] in text
+    assert '"beam_tree":null' not in text.replace(" ", "")
+
+
+def test_a_preset_beats_the_sizes_that_a_file_wrote_out(command, small_run, tmp_path: Path) -> None:
+    arguments = [
+        "--preset",
+        "small",
+        "--set",
+        "train.max_steps=1",
+        "--set",
+        "data.pocket=50",
+        "--set",
+        "model.layers=1",
+    ]
+    result = command("train", small_run / "config.json", "--out", tmp_path / "run", *arguments)
+    assert result.code == 0, result.err
+    model = json.loads((tmp_path / "run/config.json").read_text(encoding="utf-8"))["model"]
+    assert (model["preset"], model["width"], model["layers"]) == ("small", 256, 1)
 
 
 def test_train_from_standard_input_and_recipe(command, tmp_path: Path) -> None:

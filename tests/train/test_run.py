@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from regard.engine.load import load
-from regard.errors import DiskError, TrainError
+from regard.errors import DataError, DiskError, TrainError
 from regard.settings import merged
 from regard.train.config import RunConfig
 from regard.train.events import Event, Saved, Step, Stopped, Validated
@@ -158,6 +158,65 @@ def test_sigterm_saves_and_stops(settings: dict[str, Any], tmp_path: Path) -> No
     resumed, events = run(settings, tmp_path / "run")
     assert resumed.reason == "max_steps"
     assert next(event.step for event in events if isinstance(event, Step)) == 5
+    run(settings, tmp_path / "straight")
+    assert losses(tmp_path / "run") == losses(tmp_path / "straight")
+    names = [sorted(path.name for path in (tmp_path / out / "checkpoints").iterdir()) for out in ("run", "straight")]
+    assert names[0] == names[1]  # the checkpoint of the interruption is gone
+
+
+def test_a_mistake_does_not_spoil_the_directory(settings: dict[str, Any], tmp_path: Path) -> None:
+    wrong = merged(settings, {"data": {"src": str(tmp_path / "nowhere.xx")}})
+    with pytest.raises(DataError, match="nowhere"):
+        run(wrong, tmp_path / "run")
+    assert run(settings, tmp_path / "run")[0].reason == "max_steps"
+
+
+def test_a_damaged_best_is_replaced(settings: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train_run(RunConfig.parse(settings), tmp_path / "run", [_stop_after(7)])
+    best = tmp_path / "run" / (tmp_path / "run/best").read_text(encoding="utf-8").strip()
+    (best / "model.safetensors").write_bytes(b"")
+    result, events = run(settings, tmp_path / "run")
+    assert "best so far" in events[0].notes[0]  # type: ignore[attr-defined]
+    assert result.metrics is not None
+
+
+def test_no_usable_checkpoint_is_not_a_fresh_start(settings: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train_run(RunConfig.parse(settings), tmp_path / "run", [_stop_after(7)])
+    for checkpoint in (tmp_path / "run/checkpoints").iterdir():
+        (checkpoint / "state.json").write_text("", encoding="utf-8")
+    before = (tmp_path / "run/log.jsonl").read_bytes()
+    with pytest.raises(TrainError, match="no checkpoint can be used"):
+        run(settings, tmp_path / "run")
+    assert (tmp_path / "run/log.jsonl").read_bytes() == before
+
+
+def test_killed_while_saving(settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Death between the write, the syncs, the rename and the pointer of a save: the run goes on as if nothing had been."""
+    from regard import files
+
+    class DeathError(BaseException):
+        pass
+
+    run(settings, tmp_path / "straight")
+    sync = files.sync
+    for deadly in range(1, 40, 4):
+        calls = iter(range(1, 10_000))
+
+        def dying(path: Path, calls: Any = calls, deadly: int = deadly) -> None:
+            if next(calls) == deadly:
+                raise DeathError
+            sync(path)
+
+        monkeypatch.setattr(files, "sync", dying)
+        with pytest.raises(DeathError):
+            run(settings, tmp_path / "broken")
+    monkeypatch.setattr(files, "sync", sync)
+    run(settings, tmp_path / "broken")
+    assert losses(tmp_path / "broken") == losses(tmp_path / "straight")
+    last = "checkpoints/step-00000012"
+    assert same_weights(tmp_path / "broken" / last, tmp_path / "straight" / last)
 
 
 def test_a_finished_run_says_so_and_changed_settings_are_refused(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -183,9 +242,31 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(settings: dict
     assert losses(tmp_path / "run") == losses(tmp_path / "straight")
 
 
-def test_an_explosion_leaves_the_weights_alone(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_an_explosion_is_named(settings: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(TrainError, match=r"step \d+: loss .* on training lines \d+.*learning_rate"):
         run(settings, tmp_path / "run", learning_rate=1e20, optimizer="sgd", warmup=0, clip=0.0)
+
+
+def test_a_gradient_that_is_no_number_leaves_the_weights_alone(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regard.train import loop
+
+    seen: list[dict[str, torch.Tensor]] = []
+    sound = loop.batch_loss
+
+    def broken(network: Any, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        loss, nll = sound(network, *arguments)
+        seen.append({name: value.clone() for name, value in network.state_dict().items()})
+        networks.append(network)
+        return (loss * float("nan") if len(seen) == 3 else loss), nll
+
+    networks: list[Any] = []
+    monkeypatch.setattr(loop, "batch_loss", broken)
+    with pytest.raises(TrainError, match="step 3: loss nan"):
+        run(settings, tmp_path / "run")
+    after = networks[-1].state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in seen[-1].items())
 
 
 def test_changed_data_are_refused(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -266,23 +347,14 @@ def test_accumulation_equals_one_large_batch(settings: dict[str, Any], tmp_path:
     torch.testing.assert_close(gradient([[0, 1, 2, 3, 4, 5]]), gradient([[0, 5], [1, 2, 3, 4]]), rtol=0, atol=1e-6)
 
 
-def test_early_stopping_and_the_mean_of_checkpoints(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_early_stopping(settings: dict[str, Any], tmp_path: Path) -> None:
+    """With a rate so small that BLEU never moves, the first validation stays the best, and three more end the run."""
     result, events = run(
-        settings,
-        tmp_path / "run",
-        max_steps=200,
-        validate_every=1,
-        patience=3,
-        learning_rate=1e-7,
-        select="loss",
-        keep=4,
-        average=3,
+        settings, tmp_path / "run", max_steps=200, validate_every=2, patience=3, learning_rate=1e-9, select="bleu"
     )
-    assert result.reason in ("patience", "max_steps")
     validations = [event for event in events if isinstance(event, Validated)]
-    assert validations[-1].step == len(validations)
-    if result.reason == "patience":
-        assert not any(event.best for event in validations[-3:])
+    assert result.reason == "patience"
+    assert [(event.step, event.best) for event in validations] == [(2, True), (4, False), (6, False), (8, False)]
 
 
 def test_minutes_bound_a_run_and_bring_the_rate_to_zero(settings: dict[str, Any], tmp_path: Path) -> None:

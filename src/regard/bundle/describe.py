@@ -55,13 +55,15 @@ def _tokenizer(directory: Path) -> dict[str, Any] | None:
 
 
 def _training(directory: Path, checks: list[FileCheck]) -> dict[str, Any] | None:
-    """Where training stood: the numbers of `state.json` and its metrics, not the state of the generators."""
+    """Where training stood: the counters and the plain values of `state.json`."""
     intact = any(check.name == STATE and check.state == "intact" for check in checks)
     if not intact:
         return None
     state = read_json(directory / STATE)
     plain = (str, int, float, bool, type(None))
-    return {key: value for key, value in state.items() if isinstance(value, plain) or key == "metrics"}
+    progress = state.get("progress")
+    counters = progress if isinstance(progress, dict) else {}
+    return {**counters, **{key: value for key, value in state.items() if isinstance(value, plain)}}
 
 
 def _problems(directory: Path, checks: list[FileCheck]) -> list[str]:

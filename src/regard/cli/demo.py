@@ -26,13 +26,14 @@ def demo(
     sets: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")] = None,
 ) -> None:
     """Train the pocket French-English translator in about three minutes, use it, and write a report."""
-    from regard.cli.streams import say
+    from regard.cli.streams import results, say
     from regard.cli.train import train_with_progress
     from regard.settings import override
 
     train_with_progress(override(DEMO, sets or []), out)
     from regard.api import load
 
-    for translation in load(out).translate(SENTENCES, beam=5):
-        typer.echo(f"{translation.source} -> {translation.text}")
+    translations = load(out).translate(SENTENCES, beam=5)
+    with results(None) as stream:
+        stream.writelines(f"{translation.source} -> {translation.text}\n" for translation in translations)
     say(f"your turn: echo 'je vois le chat noir' | regard translate {out}")

@@ -1,10 +1,13 @@
 """`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from regard.engine.model import Model
+    from regard.metrics.alignment import Links
 
 
 def evaluate(
@@ -27,6 +30,7 @@ def evaluate(
     from regard.cli.streams import results
     from regard.engine.load import load
     from regard.errors import ConfigError, DataError
+    from regard.files import to_json_line
     from regard.metrics.evaluation import evaluate_translations
     from regard.metrics.translation import TOKENIZERS
 
@@ -35,6 +39,7 @@ def evaluate(
     sources, references = sides(src, ref)
     if not sources:
         raise DataError(f"{src}: no sentences to evaluate on")
+    gold = None if gold_align is None else _gold(gold_align, len(sources))
     model = load(bundle, device)
     hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
     forced = model.score(sources, references)
@@ -47,25 +52,39 @@ def evaluate(
         lowercase=lowercase,
     )
     values |= {"sentences": len(sources), "beam": beam, "alpha": alpha}
-    if gold_align is not None:
-        values |= _alignment(model, sources, references, gold_align)
+    if gold is not None:
+        values |= _alignment(model, sources, references, gold)
     if output is not None:
         with results(output) as stream:
             stream.writelines(f"{line}\n" for line in hypotheses)
     with results(None) as stream:
-        stream.write(json.dumps(values, ensure_ascii=False) + "\n" if as_json else _table(values))
+        stream.write(to_json_line(values) if as_json else _table(values))
 
 
-def _alignment(model: Any, sources: list[str], references: list[str], gold: str) -> dict[str, Any]:
+def _gold(path: str, sentences: int) -> "list[tuple[Links, Links]]":
+    """Sure and possible links of each sentence."""
     from regard.data.readers import read_lines
     from regard.errors import DataError
-    from regard.metrics.alignment import alignment_error_rate, parse_pharaoh
+    from regard.metrics.alignment import parse_pharaoh
 
-    links = [parse_pharaoh(line) for line in read_lines(gold)]
-    if len(links) != len(sources):
-        raise DataError(f"{gold}: {len(links)} lines, but {len(sources)} sentences; it needs one line a sentence")
+    links = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            links.append(parse_pharaoh(line))
+        except DataError as error:
+            raise DataError(f"{path}:{number}: {error}") from None
+    if len(links) != sentences:
+        raise DataError(f"{path}: {len(links)} lines, but {sentences} sentences; it needs one line a sentence")
+    return links
+
+
+def _alignment(
+    model: "Model", sources: list[str], references: list[str], gold: "list[tuple[Links, Links]]"
+) -> dict[str, float]:
+    from regard.metrics.alignment import alignment_error_rate
+
     predicted = [frozenset(one.links) for one in model.align(sources, references)]
-    result = alignment_error_rate(predicted, [sure for sure, _ in links], [possible for _, possible in links])
+    result = alignment_error_rate(predicted, [sure for sure, _ in gold], [possible for _, possible in gold])
     return {"aer": result.aer, "alignment_precision": result.precision, "alignment_recall": result.recall}
 
 

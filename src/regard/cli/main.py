@@ -1,6 +1,5 @@
 """The `regard` command: its verbs, and what a user sees when something is wrong: one line and exit code 2, never a traceback."""
 
-import os
 import sys
 import warnings
 
@@ -51,9 +50,6 @@ def run() -> None:
         code = _complain(str(error))
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does; that is not an error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own complaints about a command have one
             raise

@@ -79,9 +79,15 @@ def _lines(event: Event) -> list[str]:
     if isinstance(event, Preparing):
         return [f"preparing the corpus: {event.doing}, {event.pairs:,} pairs"]
     if isinstance(event, Started):
-        skipped = f", {event.skipped:,} skipped as too long, empty or held out" if event.skipped else ""
+        left_out = {
+            "too long": event.too_long,
+            "with an empty side": event.empty,
+            "held out for validation": event.held_out,
+            "the same as a held-out one": event.duplicates_of_validation,
+        }
+        skipped = "".join(f", {count:,} {why}" for why, count in left_out.items() if count)
         first = (
-            f"{event.parameters:,} parameters, {event.examples:,} training pairs{skipped}, "
+            f"{event.parameters:,} parameters, {event.examples:,} training pairs{skipped}; "
             f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {event.threads} threads"
         )
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []

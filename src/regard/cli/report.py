@@ -10,6 +10,9 @@ def report(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run, finished or not.")],
 ) -> None:
     """Write report.html into a run directory and print its path."""
+    from regard.cli.streams import results
     from regard.explain.run_report import write_run_report
 
-    typer.echo(str(write_run_report(run)))
+    page = write_run_report(run)
+    with results(None) as stream:
+        stream.write(f"{page}\n")

@@ -1,12 +1,14 @@
 """Results go to stdout, or to the file of `-o`, one line a line; everything else goes to stderr."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from regard.files import disk_errors
+from regard.errors import DiskError
+from regard.files import STAGING_MARK, disk_errors
 
 
 def say(message: str) -> None:
@@ -16,11 +18,39 @@ def say(message: str) -> None:
 
 @contextmanager
 def results(path: str | None) -> Iterator[TextIO]:
-    """Where results go, as UTF-8 with plain newlines whatever the locale."""
+    """Where results go, as UTF-8 with plain newlines whatever the locale. A file is replaced only when all went well."""
     if path is None or path == "-":
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-        yield sys.stdout
-        sys.stdout.flush()
-    else:
+        with _standard_output() as stream:
+            yield stream
+    elif Path(path).exists() and not Path(path).is_file():  # a pipe or a device
         with disk_errors(Path(path)), Path(path).open("w", encoding="utf-8", newline="\n") as file:
             yield file
+    else:
+        staging = Path(f"{path}{STAGING_MARK}{os.getpid()}")
+        with disk_errors(Path(path)):
+            try:
+                with staging.open("w", encoding="utf-8", newline="\n") as file:
+                    yield file
+                staging.replace(path)
+            finally:
+                staging.unlink(missing_ok=True)
+
+
+@contextmanager
+def _standard_output() -> Iterator[TextIO]:
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    try:
+        with disk_errors(Path("standard output")):
+            yield sys.stdout
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader has gone, as `head` does; that is not an error
+        _silence_output()
+        raise SystemExit(0) from None
+    except DiskError:
+        _silence_output()
+        raise
+
+
+def _silence_output() -> None:
+    """What is still buffered can go nowhere, and must not raise again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

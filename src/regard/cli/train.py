@@ -55,8 +55,8 @@ def train(
     train_with_progress(_settings(config, recipe, flags, sets or []), out)
 
 
-def train_with_progress(values: dict[str, Any], out: Path) -> dict[str, Any] | None:
-    """Train as the command does, with a bar and the results on stderr; returns the final metrics, None if interrupted."""
+def train_with_progress(values: dict[str, Any], out: Path) -> None:
+    """Train as the command does, with a bar and the results on stderr; if interrupted, the command ends here."""
     from regard.cli.progress import TrainingProgress
     from regard.cli.streams import say
 
@@ -76,7 +76,6 @@ def train_with_progress(values: dict[str, Any], out: Path) -> dict[str, Any] | N
         say(f"{out}: this run is finished; choose another --out for a new one")
     say(summary(run.metrics))
     say(f"report: {out / 'report.html'}")
-    return run.metrics
 
 
 def summary(metrics: dict[str, Any]) -> str:
@@ -85,8 +84,9 @@ def summary(metrics: dict[str, Any]) -> str:
         f"BLEU {metrics['bleu']:.2f}",
         f"chrF {metrics['chrf']:.2f}",
         f"exact match {100 * metrics['exact_match']:.1f} %",
-        f"perplexity {metrics['perplexity']:.3f}",
     ]
+    if metrics["perplexity"] is not None:
+        parts.append(f"perplexity {metrics['perplexity']:.3f}")
     if metrics["aer"] is not None:
         parts.append(f"alignment error rate {metrics['aer']:.3f}")
     return f"{metrics['set']} set, {metrics['sentences']:,} sentences, beam {metrics['beam']}: {', '.join(parts)}"
@@ -95,13 +95,19 @@ def summary(metrics: dict[str, Any]) -> str:
 def _settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
     """The recipe, changed by the file, changed by the flags, changed by `--set`."""
     from regard.errors import ConfigError
+    from regard.models.config import PRESETS
     from regard.settings import merged, override, read_json, read_toml
     from regard.train.recipes import RECIPES
 
     if recipe is not None and recipe not in RECIPES:
         raise ConfigError(f"--recipe {recipe}: no such recipe; there is {', '.join(RECIPES)}")
     values = RECIPES[recipe] if recipe is not None else {}
+    preset = flags["model"]["preset"]
     if config is not None:
         values = merged(values, read_json(config) if config.suffix == ".json" else read_toml(config))  # .json: of a run
+    if preset is not None:  # the size that is asked for, not the one that a file wrote out
+        values = merged(values, {})
+        for size in PRESETS.get(preset, {}):
+            values.get("model", {}).pop(size, None)
     given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
     return override(merged(values, given), sets)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from regard.data.config import DataConfig, languages
 from regard.data.readers import Pair, opened, pair_format, read_pairs, shown
+from regard.errors import DataError
 
 Links = frozenset[tuple[int, int]]
 INPUT_ROLES = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs")
@@ -43,6 +44,8 @@ def _files(data: DataConfig) -> Inputs:
     tests = None
     if data.test_src is not None:
         tests = list(read_pairs(data.test_src, data.test_tgt))
+        if not tests:
+            raise DataError(f"{data.test_src}: no sentences to test on; give a file that has some, or none")
     name = _named(data.src, data.tgt, data.pairs)
     has_validation = data.valid_src is not None or data.valid_pairs is not None
     valid_name = _named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else f"{name} (held out)"

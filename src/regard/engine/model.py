@@ -21,10 +21,13 @@ from regard.engine.options import SearchOptions
 from regard.engine.runner import Network, Runner
 from regard.engine.translation import Alignment, Links, Score, Translation, TruncationWarning
 from regard.errors import DataError
+from regard.search.expansion import Expansion, Watcher
 from regard.search.hypothesis import Hypothesis, normalised
 from regard.search.options import check_alpha, check_count
 from regard.text.build import TokenizerPair
 from regard.text.tokenizer import Tokenizer
+
+__all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
 
 MAX_TOKENS = 1024  # of one side, end mark not counted; attention grows with the square of it
 ALIGNMENT_BATCH_TOKENS = 1024  # the weights of every head and layer are held, so batches are smaller
@@ -105,6 +108,14 @@ class Model:
             )
             results.append(replace(ranked[0], alternatives=ranked if nbest > 1 else ()))
         return results
+
+    def watch_beam(
+        self, text: str, watch: Watcher, *, beam: int = 5, alpha: float = 1.0, nbest: int = 1
+    ) -> list[Hypothesis]:
+        """The best hypotheses for one text, as token ids, with every step of the search told to `watch`."""
+        options = SearchOptions(beam=beam, alpha=alpha, nbest=nbest)
+        [ids], _ = self._encode([text], self.tokenizers.source, "source")
+        return self._runner.watch_beam(ids, self._output_limit(len(ids), None), options, watch)
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, alpha: float = 0.0, batch_tokens: int = 4096

@@ -17,6 +17,7 @@ from regard.engine.options import SearchOptions
 from regard.errors import SearchError
 from regard.ops.probe import Probe
 from regard.search.beam import beam
+from regard.search.expansion import Watcher
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.logprobs import log_probabilities
@@ -95,6 +96,20 @@ class Runner:
                 nbest=options.nbest,
                 max_length=max_length,
             )
+
+    def watch_beam(self, source: Ids, limit: int, options: SearchOptions, watch: Watcher) -> list[Hypothesis]:
+        """The hypotheses of one source, as `search` finds them, with every step of the beam told to `watch`."""
+        with self._evaluating():
+            [found] = beam(
+                self.network,
+                self._source([source]),
+                width=options.beam,
+                alpha=options.alpha,
+                nbest=options.nbest,
+                max_length=limit,
+                watch=watch,
+            )
+        return found
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target, and then of the end mark: one teacher-forced pass."""

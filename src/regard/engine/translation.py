@@ -1,4 +1,6 @@
-"""What a model answers: a translation, the score of a given pair, or its word alignment. Plain values that know no model."""
+"""What a model answers: a translation, the score of a given pair, or its word alignment. Plain values, but for the alignment of a
+translation, which is found when it is first looked at, by the model as it is then.
+"""
 
 import math
 from collections.abc import Callable

@@ -9,13 +9,15 @@ from typing import Any
 from regard.engine.load import load
 from regard.engine.model import Model
 from regard.errors import BundleError
-from regard.explain.records import AlignmentMap, Report, SentenceResult
+from regard.explain.beam_tree import beam_tree
+from regard.explain.records import AlignmentMap, BeamTree, Report, SentenceResult
 from regard.explain.report import read_events, write_report
 from regard.metrics.alignment import parse_pharaoh
 from regard.metrics.translation import sentence_chrf
 
 SHOWN_SENTENCES = 12
 SHOWN_MAPS = 8
+TREE_BEAM = 3
 MAP_WORDS = (4, 24)  # maps of sentences that show something and still fit a screen
 
 
@@ -43,6 +45,7 @@ def write_run_report(run: Path) -> Path:
         worst=ranked[:SHOWN_SENTENCES],
         best=ranked[::-1][: SHOWN_SENTENCES // 2],
         alignments=_maps(model, rows or _samples(events)),
+        beam_tree=_tree(model, rows or _samples(events)),
     )
     path = run / "report.html"
     write_report(report, path)
@@ -71,6 +74,12 @@ def _maps(model: Model, rows: list[dict[str, Any]]) -> list[AlignmentMap]:
         for row, alignment in zip(chosen, alignments, strict=True)
         if alignment.source_words and alignment.target_words
     ]
+
+
+def _tree(model: Model, rows: list[dict[str, Any]]) -> BeamTree | None:
+    """The search for a sentence of middling length, which still fits a screen."""
+    fitting = [row["source"] for row in rows if 4 <= len(row["source"].split()) <= 9]
+    return beam_tree(model, fitting[0], beam=TREE_BEAM) if fitting else None
 
 
 def _samples(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -24,7 +24,13 @@ def evaluate_translations(
     }
     return {
         **{name: score.value for name, score in scores.items()},
-        "exact_match": exact_match(hypotheses, references),
+        "exact_match": exact_match(
+            *((_lower(hypotheses), _lower(references)) if lowercase else (hypotheses, references))
+        ),
         "perplexity": perplexity(total_nll, tokens),
         "signatures": {name: score.signature for name, score in scores.items()},
     }
+
+
+def _lower(lines: Sequence[str]) -> list[str]:
+    return [line.lower() for line in lines]

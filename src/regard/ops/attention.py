@@ -24,6 +24,7 @@ def attend(
     causal: bool = False,  # query i sees key j <= i; not together with `mask`
 ) -> Tensor:
     """The weighted sum of the values, [..., T, v]."""
+    assert not causal or query.shape[-2] == keys.shape[-2], "causal attention is between a sequence and itself"
     if score is scaled_dot:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
     return attention_weights(query, keys, score=score, mask=mask, causal=causal) @ values

@@ -14,7 +14,7 @@ LEVELS = 256
 
 def dropout(x: Tensor, probability: float) -> Tensor:
     """x with each unit zeroed with `probability` and the rest scaled by 1 / (1 - probability) (Srivastava et al. 2014)."""
-    threshold = round(probability * LEVELS)
+    threshold = min(round(probability * LEVELS), LEVELS - 1)
     if threshold == 0:
         return x
     if x.device.type != "cpu":  # an accelerator draws random numbers faster than it would copy them

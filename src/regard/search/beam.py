@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import SearchError
+from regard.search.expansion import Expansion, Watcher
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.options import check_alpha, check_beam, length_limits
@@ -32,11 +33,13 @@ def beam(
     stop_after: int | None = None,
     nbest: int = 1,
     record: bool = False,
+    watch: Watcher | None = None,
 ) -> list[list[Hypothesis]]:
     """Up to `nbest` hypotheses a sentence, best first by log p(y|x) / |y|^alpha.
 
     `stop_after` is the lectures' n, the number of finished hypotheses that ends a sentence (the width if None); T is `max_length`.
     Hypotheses cut at T are returned, after the finished ones, only where fewer than `nbest` have finished.
+    `watch` is told every step's candidates and what became of them.
     """
     enough = check_beam(width, stop_after, nbest)
     check_alpha(alpha)
@@ -58,11 +61,14 @@ def beam(
         live.look(seen)
         found = best_candidates(logits, live.logprobs, 2 * width)
         ending = found.tokens == stepper.end_token
-        aside.finish(live, found, ending[:, :width] & (found.logprobs[:, :width] > -torch.inf))
+        finishing = ending[:, :width] & (found.logprobs[:, :width] > -torch.inf)
+        aside.finish(live, found, finishing)
 
         # The first k that do not end: a stable sort puts them in front, in order. All sentences have equally many.
         going_on = min(width, live.logprobs.shape[1] * (logits.shape[-1] - 1))
         order = ending.to(torch.uint8).argsort(dim=1, stable=True)[:, :going_on]
+        if watch is not None:
+            watch(Expansion(live.sentence, found.parents, found.tokens, found.logprobs, finishing, order))
         found = found.take(order)
         limit = limits[live.sentence]
         cut = (limit == step) | _dead(found, logits)

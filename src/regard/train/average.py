@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.bundle import WEIGHTS
+from regard.bundle.bundle import REQUIRED, WEIGHTS
+from regard.bundle.manifest import verify_manifest
 from regard.bundle.tensors import read_tensors
 
 
@@ -31,9 +32,10 @@ class MovingAverage:
 
 
 def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the weights of several bundles, in double precision."""
+    """The mean of the weights of several bundles, in double precision; a damaged one is refused by name."""
     total: dict[str, Tensor] = {}
     for directory in directories:
+        verify_manifest(directory, REQUIRED)
         for name, value in read_tensors(directory / WEIGHTS).items():
             total[name] = total[name] + value.double() if name in total else value.double()
     return {name: (value / len(directories)).float() for name, value in total.items()}

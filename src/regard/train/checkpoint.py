@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from regard.text.build import TokenizerPair
 
 OPTIMISER_FILE = "optimiser.safetensors"
 STATE_FILE = "state.json"
+_NAME = re.compile(r"step-\d{8,}")
 
 
 def checkpoint_name(step: int) -> str:
@@ -48,10 +50,22 @@ def write_checkpoint(
     write_pointer(run, "latest", name)
 
 
+def checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    folder = run / CHECKPOINTS
+    found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(found, key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step after which it was written."""
+    return int(checkpoint.name.removeprefix("step-"))
+
+
 def newest_valid(run: Path) -> tuple[str | None, list[str]]:
     """The newest checkpoint whose content is what was written, and one line on each that was passed over."""
     complaints = []
-    for directory in sorted((run / CHECKPOINTS).glob("step-*[0-9]"), reverse=True):
+    for directory in reversed(checkpoints(run)):
         try:
             verify_manifest(directory, (*REQUIRED, OPTIMISER_FILE, STATE_FILE))
         except BundleError as error:
@@ -67,10 +81,13 @@ def read_state(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return read_tensors(directory / OPTIMISER_FILE), state
 
 
-def prune(run: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints; never the best one, nor what `latest` points to."""
-    spared = (read_pointer(run, "best"), read_pointer(run, "latest"))
-    directories = sorted((run / CHECKPOINTS).glob("step-*[0-9]"))
-    for directory in directories[:-keep]:
+def prune(run: Path, keep: int, save_every: int) -> None:
+    """Delete all but the newest `keep` checkpoints, the best and the latest.
+
+    Those that an interruption wrote between two regular ones do not count, so that a resumed run keeps what an uninterrupted one does.
+    """
+    regular = [directory for directory in checkpoints(run) if step_of(directory) % save_every == 0]
+    spared = {*regular[-keep:], read_pointer(run, "best"), read_pointer(run, "latest")}
+    for directory in checkpoints(run):
         if directory not in spared:
             shutil.rmtree(directory, ignore_errors=True)

@@ -13,7 +13,7 @@ from regard.text.config import TextConfig
 class TrainConfig(Settings):
     """How a model is trained. The defaults are what trained best in the time given; the recipe of 2017 is `--recipe 2017`."""
 
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, le=2**31 - 1)
     """Decides the initial weights, the order of batches and every dropout."""
     batch_tokens: int = Field(default=1024, ge=1)
     """Tokens in a batch, padding included, on its longer side."""
@@ -36,7 +36,7 @@ class TrainConfig(Settings):
     beta2: float = Field(default=0.98, ge=0, lt=1)
     """For adam and adamw: memory of the gradient's square."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """Decoupled decay of matrices (adam adds it to the gradient)."""
+    """Decay of weights: decoupled and of matrices only with muon and adamw, added to every gradient with adam and sgd."""
     schedule: Literal["linear", "cosine", "inverse_sqrt", "noam", "constant"] = "linear"
     """How the learning rate falls after the warm-up; linear and cosine reach zero at the end of the run."""
     warmup: int = Field(default=200, ge=0)
@@ -85,3 +85,13 @@ class RunConfig(Settings):
     text: TextConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _check_positions(self) -> "RunConfig":
+        longest = self.data.max_length + 1
+        if self.model.positions == "learned" and self.model.max_positions < longest:
+            raise ValueError(
+                f"model.max_positions {self.model.max_positions} is shorter than the longest example, data.max_length "
+                f"{self.data.max_length} and an end mark; raise the one or lower the other"
+            )
+        return self

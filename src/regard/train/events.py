@@ -33,7 +33,10 @@ class Started(Event):
     name: ClassVar[str] = "started"
     parameters: int
     examples: int
-    skipped: int
+    too_long: int
+    empty: int
+    held_out: int
+    duplicates_of_validation: int
     vocabulary: tuple[int, int]
     device: str
     threads: int

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TextIO
 
-from regard.files import disk_errors, write_whole
+from regard.files import disk_errors, to_json_line, write_whole
 from regard.train.events import Event
 
 
@@ -18,11 +18,12 @@ class JsonLog:
 
     def __call__(self, event: Event) -> None:
         with disk_errors(self._path):
-            self._file.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
+            self._file.write(to_json_line(event.to_json()))
             self._file.flush()
 
     def close(self) -> None:
-        self._file.close()
+        with disk_errors(self._path):
+            self._file.close()
 
 
 def cut_back(path: Path, step: int) -> None:

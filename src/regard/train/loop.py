@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.bundle.config import BundleConfig
@@ -72,29 +74,26 @@ def training(job: Job, interrupted: Callable[[], bool]) -> Iterator[Event]:
         if progress.batch >= len(batches):
             progress.epoch, progress.batch = progress.epoch + 1, 0
             batches = _planned(job)
-        if progress.step % config.validate_every == 0:
+        last = progress.reached(config, len(batches)) is not None
+        if last or progress.step % config.validate_every == 0:
             yield _validate(job)
-        if progress.step % config.save_every == 0 or progress.best_step == progress.step:
+        if last or progress.step % config.save_every == 0 or progress.best_step == progress.step:
             yield _save(job)
             saved = progress.step
-    if reason != "interrupted" and progress.validated < progress.step:
-        yield _validate(job)
-        saved = -1  # what was measured belongs into the checkpoint
-    if saved != progress.step:
+    if saved != progress.step:  # interrupted, or out of patience
         yield _save(job)
     yield Stopped(progress.step, progress.seconds, reason)
 
 
-def _planned(job: Job) -> list[Tensor]:
+def _planned(job: Job) -> list[NDArray[np.int64]]:
     corpus, config = job.prepared.train, job.config.train
-    planned = plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, job.progress.epoch)
-    return [torch.from_numpy(indices) for indices in planned]
+    return plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, job.progress.epoch)
 
 
-def _batch(job: Job, indices: Tensor) -> Batch:
+def _batch(job: Job, indices: NDArray[np.int64]) -> Batch:
     return make_batch(
         job.prepared.train,
-        indices.tolist(),
+        indices,
         job.prepared.tokenizers,
         dropout=job.config.text.dropout,
         seed=job.config.train.seed,
@@ -153,7 +152,7 @@ def _not_finite(job: Job, batches: list[Batch], loss: float, norm: float) -> Tra
     shown = ", ".join(str(line) for line in lines[:5]) + (", .." if len(lines) > 5 else "")
     return TrainError(
         f"step {job.progress.step + 1}: loss {loss}, gradient norm {norm}, on training lines {shown}; the weights are "
-        f"unchanged since the step before; lower train.learning_rate ({job.config.train.learning_rate}) and start anew"
+        f"unchanged since the step before; lower train.learning_rate ({job.config.train.learning_rate}) and start anew with another --out"
     )
 
 
@@ -217,5 +216,5 @@ def _save(job: Job) -> Saved:
     )
     if progress.best_step == progress.step:
         write_pointer(job.run, "best", name)
-    prune(job.run, job.config.train.keep)
+    prune(job.run, job.config.train.keep, job.config.train.save_every)
     return Saved(progress.step, progress.seconds, name)

@@ -42,8 +42,7 @@ class Optimizer:
         for key, value in tensors.items():
             name, _, what = key.rpartition("/")
             parameter = by_name[name]
-            home = value if what == "step" else value.to(parameter.device)
-            owner[parameter].state[parameter][what] = home.clone()
+            owner[parameter].state[parameter][what] = value.to(parameter.device, copy=True)
 
 
 def _parts(network: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:

@@ -4,7 +4,6 @@ run/config.json  checkpoints/  latest  best  log.jsonl  translations.jsonl  metr
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,31 +13,28 @@ from typing import Any
 
 import torch
 
-from regard.bundle.bundle import load_bundle, resolve_device, save_bundle
-from regard.bundle.config import BundleConfig, Languages, VocabularySizes
+from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.data.prepare import Prepared, prepare
 from regard.engine.load import load
-from regard.engine.model import Model
 from regard.errors import TrainError
-from regard.files import disk_errors, remove_leftovers, to_json, write_whole
-from regard.models.build import build_model
+from regard.files import disk_errors, to_json, to_json_line, write_whole
 from regard.settings import read_json
 from regard.train import tensorboard
-from regard.train.average import MovingAverage, mean_weights
-from regard.train.checkpoint import newest_valid, read_state
+from regard.train.average import mean_weights
+from regard.train.checkpoint import checkpoints, step_of
 from regard.train.config import RunConfig
 from regard.train.events import Event, Preparing, Started, Stopped
 from regard.train.final import Final, final_evaluation
-from regard.train.log import JsonLog, cut_back
+from regard.train.log import JsonLog
 from regard.train.loop import Job, training
 from regard.train.memory import keep_large_blocks
-from regard.train.optimizer import Optimizer
-from regard.train.progress import Progress
+from regard.train.resume import resumed_job
 from regard.train.signals import stop_requests
 from regard.train.validate import corpus_loss, quality
 
 Listener = Callable[[Event], None]
+CONFIG, METRICS = "config.json", "metrics.json"
 
 
 @dataclass(frozen=True)
@@ -64,13 +60,14 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
     chosen = config.train.device
     device = resolve_device(("cuda" if torch.cuda.is_available() else "cpu") if chosen == "auto" else chosen)
     with _claimed(out):
-        _same_config(config, out)
-        if (out / "metrics.json").exists():
-            return Run(out, "finished", json.loads((out / "metrics.json").read_text(encoding="utf-8")), None, None)
+        _refuse_other_settings(config, out)
+        if (out / METRICS).exists():
+            return Run(out, "finished", read_json(out / METRICS), None, None)
         prepared = prepare(config.data, config.text, cache_directory() / "corpora", _telling(listeners or []))
-        job, notes = _job(config, out, prepared, device)
+        write_whole(out / CONFIG, to_json(config.model_dump(mode="json")))
+        job, notes = resumed_job(config, out, prepared, device)
         with ExitStack() as stack:
-            everyone = [*_logs(out, stack), *(listeners or [])]
+            everyone = [*_logs(out, job.progress.step, stack), *(listeners or [])]
             interrupted = stack.enter_context(stop_requests())
             reason = _follow(job, notes, interrupted, everyone)
         if reason == "interrupted":
@@ -98,7 +95,10 @@ def _follow(job: Job, notes: tuple[str, ...], interrupted: Callable[[], bool], l
         seconds=progress.seconds,
         parameters=sum(parameter.numel() for parameter in job.network.parameters()),
         examples=len(job.prepared.train),
-        skipped=job.prepared.counts.read - job.prepared.counts.kept,
+        too_long=job.prepared.counts.too_long,
+        empty=job.prepared.counts.empty,
+        held_out=job.prepared.counts.held_out,
+        duplicates_of_validation=job.prepared.counts.duplicates_of_validation,
         vocabulary=(job.bundle.vocabulary.source, job.bundle.vocabulary.target),
         device=str(job.device),
         threads=torch.get_num_threads(),
@@ -115,12 +115,12 @@ def _follow(job: Job, notes: tuple[str, ...], interrupted: Callable[[], bool], l
     return event.reason
 
 
-def _logs(out: Path, stack: ExitStack) -> Iterator[Listener]:
+def _logs(out: Path, step: int, stack: ExitStack) -> Iterator[Listener]:
     log = JsonLog(out / "log.jsonl")
     stack.callback(log.close)
     yield log
     if tensorboard.is_installed():
-        board = tensorboard.TensorBoardLog(out / "tensorboard")
+        board = tensorboard.TensorBoardLog(out / "tensorboard", step + 1)
         stack.callback(board.close)
         yield board
 
@@ -139,89 +139,32 @@ def _claimed(out: Path) -> Iterator[None]:
         yield
 
 
-def _same_config(config: RunConfig, out: Path) -> None:
-    """A run keeps its settings: other ones would make it another run."""
-    path = out / "config.json"
-    if path.exists():
-        older = RunConfig.parse(read_json(path), str(path))
-        changes = config.changed_from(older)
-        if changes:
-            raise TrainError(
-                f"{out}: this run was started with other settings ({'; '.join(changes)}); "
-                "run the same command again to resume it, or choose another --out"
-            )
-    elif (out / CHECKPOINTS).exists():
-        raise TrainError(f"{out}: has checkpoints but no config.json; choose another --out")
-    else:
-        write_whole(path, to_json(config.model_dump(mode="json")))
-
-
-def _job(config: RunConfig, out: Path, prepared: Prepared, device: torch.device) -> tuple[Job, tuple[str, ...]]:
-    """A fresh network, or the one of the newest checkpoint that is whole."""
-    remove_leftovers(out)
-    remove_leftovers(out / CHECKPOINTS)
-    tokenizers = prepared.tokenizers
-    sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
-    torch.manual_seed(config.train.seed)
-    network = build_model(config.model, *sizes, joint=tokenizers.joint).to(device)
-    languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
-    vocabulary = VocabularySizes(source=sizes[0], target=sizes[1], joint=tokenizers.joint)
-    bundle = BundleConfig(model=config.model, languages=languages, vocabulary=vocabulary)
-    model = Model(network, tokenizers, languages=languages, reach=bundle.reach)
-    average = MovingAverage(network, config.train.ema) if config.train.ema else None
-    job = Job(
-        config=config,
-        run=out,
-        prepared=prepared,
-        network=network,
-        model=model,
-        optimizer=Optimizer(network, config.train),
-        average=average,
-        progress=Progress(),
-        bundle=bundle,
-        device=device,
-    )
-    name, complaints = newest_valid(out)
-    if name is not None:
-        complaints += _restore(job, name)
-    cut_back(out / "log.jsonl", job.progress.step)
-    return job, tuple(complaints)
-
-
-def _restore(job: Job, name: str) -> list[str]:
-    """Put the job where the checkpoint was; returns what the user should know."""
-    directory = job.run / name
-    memory, state = read_state(directory)
-    if state["data"] != job.prepared.key:
+def _refuse_other_settings(config: RunConfig, out: Path) -> None:
+    """A run that has a checkpoint keeps its settings: other ones would make it another run."""
+    path = out / CONFIG
+    if not checkpoints(out):
+        return
+    if not path.exists():
+        raise TrainError(f"{out}: has checkpoints but no {CONFIG}; choose another --out")
+    changes = config.changed_from(RunConfig.parse(read_json(path), str(path)))
+    if changes:
         raise TrainError(
-            f"{job.run}: the content of the data files has changed since this run was started; "
-            "restore them to resume it, or choose another --out"
+            f"{out}: this run was started with other settings ({'; '.join(changes)}); "
+            "run the same command again to resume it, or choose another --out"
         )
-    weights = load_bundle(directory, device=str(job.device), verify=False).model.state_dict()
-    raw = {key.removeprefix("weights/"): memory.pop(key) for key in list(memory) if key.startswith("weights/")}
-    if job.average is not None:
-        job.average.restore(weights)
-    job.network.load_state_dict(raw or weights)
-    job.optimizer.restore(memory)
-    job.progress = Progress.from_json(state["progress"])
-    write_pointer(job.run, "latest", name)
-    if job.progress.best_step == job.progress.step and job.progress.step:
-        write_pointer(job.run, "best", name)
-    if state["threads"] != torch.get_num_threads():
-        return [
-            f"resumed with {torch.get_num_threads()} threads, started with {state['threads']}: "
-            "results may differ in the last bits"
-        ]
-    return []
 
 
 def _try_average(job: Job) -> None:
     """Let the mean of the last checkpoints be the best, if it is."""
     config = job.config.train
-    directories = sorted((job.run / CHECKPOINTS).glob("step-*[0-9]"))[-config.average :] if config.average > 1 else []
-    if len(directories) < 2:
+    regular = [
+        directory
+        for directory in checkpoints(job.run)
+        if step_of(directory) % config.save_every == 0 or step_of(directory) == job.progress.step
+    ]
+    if config.average < 2 or len(regular) < 2:
         return
-    weights = mean_weights(directories)
+    weights = mean_weights(regular[-config.average :])
     job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
     job.network.eval()
     if config.select == "bleu":
@@ -245,7 +188,6 @@ def _measure(job: Job) -> Final:
         model=None if best is None else best.relative_to(job.run).as_posix(),
         languages=job.bundle.languages.model_dump(),
     )
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in final.translations]
-    write_whole(job.run / "translations.jsonl", "".join(lines))
-    write_whole(job.run / "metrics.json", to_json(final.metrics))
+    write_whole(job.run / "translations.jsonl", "".join(map(to_json_line, final.translations)))
+    write_whole(job.run / METRICS, to_json(final.metrics))
     return final

@@ -3,16 +3,19 @@
 import importlib.util
 from pathlib import Path
 
+from regard.files import disk_errors
 from regard.train.events import Event, Step, Validated
 
 
 class TensorBoardLog:
     """Writes scalars to an event file under the run."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, first_step: int) -> None:
+        """What an earlier process wrote for `first_step` and later is not shown any more: those steps come again."""
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(str(directory))
+        self._directory = directory
+        self._writer = SummaryWriter(str(directory), purge_step=first_step)
 
     def __call__(self, event: Event) -> None:
         values: dict[str, float] = {}
@@ -31,11 +34,13 @@ class TensorBoardLog:
                 "valid/chrf": event.chrf,
                 "valid/exact_match": event.exact_match,
             }
-        for name, value in values.items():
-            self._writer.add_scalar(name, value, event.step)
+        with disk_errors(self._directory):
+            for name, value in values.items():
+                self._writer.add_scalar(name, value, event.step)
 
     def close(self) -> None:
-        self._writer.close()
+        with disk_errors(self._directory):
+            self._writer.close()
 
 
 def is_installed() -> bool:

@@ -4,25 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from regard.data.batches import make_batch, plan
 from regard.data.corpus import Corpus
 from regard.engine.model import Model
 from regard.metrics.translation import bleu, chrf, exact_match
 from regard.text.build import TokenizerPair
-from regard.train.loss import batch_loss
+from regard.train.loss import TeacherForced, batch_loss
 
 VALIDATION_TOKENS = 4096
 
 
-def corpus_loss(network: nn.Module, corpus: Corpus, tokenizers: TokenizerPair, device: torch.device) -> float:
+def corpus_loss(network: TeacherForced, corpus: Corpus, tokenizers: TokenizerPair, device: torch.device) -> float:
     """-log p of the references per token, end marks counted, in nats."""
     total, tokens = 0.0, 0
-    with torch.inference_mode():
+    with torch.no_grad():  # not inference mode: a table of positions that grows here is used in training again
         for indices in plan(corpus.source_lengths, corpus.target_lengths, VALIDATION_TOKENS, seed=0, epoch=0):
             batch = make_batch(corpus, indices, tokenizers)
-            _, nll = batch_loss(network, batch, 0.0, device)  # type: ignore[arg-type]
+            _, nll = batch_loss(network, batch, 0.0, device)
             total += float(nll)
             tokens += batch.tokens
     return total / tokens

@@ -1,0 +1,104 @@
+"""A run's state in memory: a fresh network, or what the newest whole checkpoint holds."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.bundle.bundle import REQUIRED, load_bundle
+from regard.bundle.config import BundleConfig, Languages, VocabularySizes
+from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
+from regard.bundle.manifest import verify_manifest
+from regard.data.prepare import Prepared
+from regard.engine.model import Model
+from regard.errors import BundleError, TrainError
+from regard.files import remove_leftovers
+from regard.models.build import build_model
+from regard.train.average import MovingAverage
+from regard.train.checkpoint import newest_valid, read_state
+from regard.train.config import RunConfig
+from regard.train.log import cut_back
+from regard.train.loop import Job
+from regard.train.optimizer import Optimizer
+from regard.train.progress import Progress
+
+
+def resumed_job(config: RunConfig, out: Path, prepared: Prepared, device: torch.device) -> tuple[Job, tuple[str, ...]]:
+    """A fresh network, or the one of the newest checkpoint that is whole."""
+    remove_leftovers(out)
+    remove_leftovers(out / CHECKPOINTS)
+    tokenizers = prepared.tokenizers
+    sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
+    torch.manual_seed(config.train.seed)
+    network = build_model(config.model, *sizes, joint=tokenizers.joint).to(device)
+    languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
+    vocabulary = VocabularySizes(source=sizes[0], target=sizes[1], joint=tokenizers.joint)
+    bundle = BundleConfig(model=config.model, languages=languages, vocabulary=vocabulary)
+    model = Model(network, tokenizers, languages=languages, reach=bundle.reach)
+    average = MovingAverage(network, config.train.ema) if config.train.ema else None
+    job = Job(
+        config=config,
+        run=out,
+        prepared=prepared,
+        network=network,
+        model=model,
+        optimizer=Optimizer(network, config.train),
+        average=average,
+        progress=Progress(),
+        bundle=bundle,
+        device=device,
+    )
+    name, complaints = newest_valid(out)
+    if name is None and complaints:
+        raise TrainError(
+            f"{out}: no checkpoint can be used ({'; '.join(complaints)}); restore one or choose another --out"
+        )
+    if name is not None:
+        complaints += _restore(job, name)
+    cut_back(out / "log.jsonl", job.progress.step)
+    return job, tuple(complaints)
+
+
+def _restore(job: Job, name: str) -> list[str]:
+    """Put the job where the checkpoint was; returns what the user should know."""
+    directory = job.run / name
+    memory, state = read_state(directory)
+    if state["data"] != job.prepared.key:
+        raise TrainError(
+            f"{job.run}: the content of the data files has changed since this run was started; "
+            "restore them to resume it, or choose another --out"
+        )
+    weights = load_bundle(directory, device=str(job.device), verify=False).model.state_dict()
+    raw = {key.removeprefix("weights/"): memory.pop(key) for key in list(memory) if key.startswith("weights/")}
+    if job.average is not None:
+        job.average.restore(weights)
+    job.network.load_state_dict(raw or weights)
+    job.optimizer.restore(memory)
+    job.progress = Progress.from_json(state["progress"])
+    write_pointer(job.run, "latest", name)
+    if job.progress.best_step == job.progress.step:
+        write_pointer(job.run, "best", name)
+    return [*_lost_best(job, name), *_other_machine(state)]
+
+
+def _lost_best(job: Job, name: str) -> list[str]:
+    """Where the best checkpoint is damaged or gone, the next validation shall find a new one."""
+    try:
+        best = read_pointer(job.run, "best")
+        if best is not None:
+            verify_manifest(best, REQUIRED)
+    except BundleError as error:
+        job.progress.best, job.progress.stale = None, 0
+        write_pointer(job.run, "best", name)
+        return [f"{error}; it was the best so far, and the next validation decides anew"]
+    return []
+
+
+def _other_machine(state: dict[str, Any]) -> list[str]:
+    """What may make the last bits differ from an uninterrupted run."""
+    now = {"threads": torch.get_num_threads(), "torch": torch.__version__}
+    return [
+        f"resumed with {what} {value}, started with {state[what]}: results may differ in the last bits"
+        for what, value in now.items()
+        if state[what] != value
+    ]

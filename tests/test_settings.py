@@ -1,0 +1,73 @@
+"""Settings: typos are refused with the nearest name, overrides reach any depth, and differences are told."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from regard.errors import ConfigError
+from regard.settings import merged, override, read_json, read_toml, to_toml
+from regard.train.config import RunConfig
+
+
+def complaint(values: dict[str, object]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        RunConfig.parse(values, "run.toml")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_typo_is_answered_with_the_nearest_name() -> None:
+    assert complaint({"train": {"max_step": 5}}) == "run.toml: unknown key 'train.max_step'; did you mean 'max_steps'?"
+    assert complaint({"modle": {}}) == "run.toml: unknown key 'modle'; did you mean 'model'?"
+    assert "valid here: data, model, text, train" in complaint({"zzz": 1})
+
+
+def test_values_out_of_range_are_named() -> None:
+    assert complaint({"model": {"dropout": 1.5}}).startswith("run.toml: model.dropout = 1.5: ")
+    assert "train.learning_rate" in complaint({"train": {"learning_rate": float("inf")}})
+    assert "max_positions 100" in complaint({"model": {"positions": "learned", "max_positions": 100}})
+    assert "train.keep" in complaint({"train": {"average": 5, "keep": 2}})
+
+
+def test_overrides_reach_any_depth_and_parse_toml() -> None:
+    values = override(
+        {"train": {"seed": 1}}, ["train.seed=2", "model.norm=post", "model.tie=false", "data.src=a b.txt"]
+    )
+    assert values == {"train": {"seed": 2}, "model": {"norm": "post", "tie": False}, "data": {"src": "a b.txt"}}
+    with pytest.raises(ConfigError, match="KEY=VALUE"):
+        override({}, ["train.seed"])
+    with pytest.raises(ConfigError, match="is a value"):
+        override({"train": 3}, ["train.seed=1"])
+
+
+def test_override_and_merge_leave_their_input_alone() -> None:
+    values = {"train": {"seed": 1}}
+    override(values, ["train.seed=2"])
+    assert merged(values, {"train": {"warmup": 3}}) == {"train": {"seed": 1, "warmup": 3}}
+    assert values == {"train": {"seed": 1}}
+
+
+def test_differences_are_told_with_old_and_new_values() -> None:
+    older, newer = RunConfig(), RunConfig.parse({"train": {"seed": 2}, "model": {"layers": 6}})
+    assert newer.changed_from(older) == ["model.layers: 4 -> 6", "train.seed: 1 -> 2"]
+    assert newer.changed_from(newer) == []
+
+
+def test_the_template_is_the_defaults_in_comments() -> None:
+    text = to_toml(RunConfig)
+    assert RunConfig.parse(tomllib.loads(text)) == RunConfig()
+    assignments = [line for line in text.splitlines() if not line.startswith(("# ", "[")) and line]
+    assert assignments == []
+    uncommented = re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)
+    assert uncommented != text
+    assert RunConfig.parse(tomllib.loads(uncommented)) == RunConfig()
+
+
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"\xff")
+    (tmp_path / "a.json").write_text("[]", encoding="utf-8")
+    for read, name in ((read_toml, "none.toml"), (read_toml, "a.toml"), (read_json, "a.json"), (read_toml, ".")):
+        with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
+            read(tmp_path / name)
