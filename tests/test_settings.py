@@ -66,8 +66,9 @@ def test_the_template_is_the_defaults_in_comments() -> None:
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
     (tmp_path / "a.toml").write_bytes(b"\xff")
     (tmp_path / "a.json").write_text("[]", encoding="utf-8")
-    for read, name in ((read_toml, "none.toml"), (read_toml, "a.toml"), (read_json, "a.json"), (read_toml, ".")):
+    for read, name in ((read_toml, "none.toml"), (read_toml, "a.toml"), (read_json, "a.json"), (read_toml, "folder")):
         with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
             read(tmp_path / name)

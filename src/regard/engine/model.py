@@ -8,7 +8,7 @@ answer says so (`truncated`), and the other texts are not affected. An output ha
 import warnings
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -99,11 +99,11 @@ class Model:
             check_count("max_length", max_length)
         sources, cut = self._encode(texts, self.tokenizers.source, "source")
         found = self._search(sources, options, max_length, batch_tokens)
-        links = cache(lambda: self._links(sources, found))
+        links = cache(partial(self._links, sources, found))
         results = []
         for number, text in enumerate(texts):
             ranked = tuple(
-                self._translation(text, hypothesis, lambda at=(number, rank): links()[at[0]][at[1]], number in cut)
+                self._translation(text, hypothesis, partial(_one, links, number, rank), number in cut)
                 for rank, hypothesis in enumerate(found[number])
             )
             results.append(replace(ranked[0], alternatives=ranked if nbest > 1 else ()))
@@ -231,6 +231,11 @@ class Model:
                     target_count,
                 )
         return [results[number] for number in range(len(counts))]
+
+
+def _one(links: Callable[[], list[list[Links]]], text: int, rank: int) -> Links:
+    """The links of one hypothesis, out of those of all that were found together."""
+    return links()[text][rank]
 
 
 @dataclass(frozen=True)
