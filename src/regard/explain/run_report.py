@@ -78,7 +78,7 @@ def _maps(model: Model, rows: list[dict[str, Any]]) -> list[AlignmentMap]:
 
 def _tree(model: Model, rows: list[dict[str, Any]]) -> BeamTree | None:
     """The search for a sentence of middling length, which still fits a screen."""
-    fitting = [row["source"] for row in rows if 4 <= len(row["source"].split()) <= 9]
+    fitting = [row["source"] for row in rows if 5 <= len(row["source"].split()) <= 9]
     return beam_tree(model, fitting[0], beam=TREE_BEAM) if fitting else None
 
 
