@@ -19,7 +19,10 @@ def complaint(values: dict[str, object]) -> str:
 
 
 def test_a_typo_is_answered_with_the_nearest_name() -> None:
-    assert complaint({"train": {"max_step": 5}}) == "run.toml: unknown key 'train.max_step'; did you mean 'max_steps'?"
+    assert (
+        complaint({"train": {"max_step": 5}})
+        == "run.toml: unknown key 'train.max_step'; did you mean 'train.max_steps'?"
+    )
     assert complaint({"modle": {}}) == "run.toml: unknown key 'modle'; did you mean 'model'?"
     assert "valid here: data, model, text, train" in complaint({"zzz": 1})
 

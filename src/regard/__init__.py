@@ -6,6 +6,8 @@ model = regard.load("runs/demo")
 run = regard.train({"data": {"src": "train.en", "tgt": "train.de"}}, out="runs/en-de")
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,3 +23,14 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """Keeps `regard.train` the function: importing the room of that name would bind the room in its place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "train" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -33,6 +33,10 @@ def disk_errors(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise DiskError(f"{path}: not permitted to write here; choose another place") from error
+        if error.errno == errno.ENOENT:
+            raise DiskError(
+                f"{path}: no such directory to write into; make it first or choose another place"
+            ) from error
         if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
             raise DiskError(f"{path}: {error.strerror}; choose another place") from error
         raise

@@ -87,8 +87,10 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     """`values` with every leaf of `changes` in its place."""
     result = _copied(values)
     for key, value in changes.items():
-        inner = result.get(key)
-        result[key] = merged(inner, value) if isinstance(value, Mapping) and isinstance(inner, dict) else value
+        inner = result.get(key, {})
+        if isinstance(value, Mapping) and not isinstance(inner, dict):
+            raise ConfigError(f"{key} = {inner!r}: expected a table of settings, [{key}]")
+        result[key] = merged(inner, value) if isinstance(value, Mapping) else value
     return result
 
 
@@ -131,7 +133,8 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         names = _keys_beside(root, [str(part) for part in first["loc"]])
         near = difflib.get_close_matches(str(first["loc"][-1]), names, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(names))}"
+        whole = ".".join([*(str(part) for part in first["loc"][:-1]), *near])
+        hint = f"did you mean {whole!r}?" if near else f"valid here: {', '.join(sorted(names))}"
         return f"unknown key {key!r}; {hint}"
     message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")

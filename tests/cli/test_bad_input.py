@@ -1,5 +1,6 @@
 """What users get wrong: one line on stderr that names it and says what to do, exit code 2, no traceback, nothing lost."""
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -155,6 +156,36 @@ def test_output_that_goes_nowhere(small_run: Path) -> None:
     assert result.returncode == 2
     assert result.stderr.startswith("regard: standard output: no space left")
     assert result.stderr.count("\n") == 1
+
+
+def test_things_a_newcomer_tried(command, small_run: Path, files: Path, tmp_path: Path) -> None:
+    assert "no such directory" in complaint(command("translate", small_run, "-o", tmp_path / "no/x", stdin="je\n"))
+    assert "only once" in complaint(command("score", small_run, "--src", "-", "--tgt", "-", stdin="a\nb\n"))
+    assert "--sample" in complaint(command("translate", small_run, "--top-p", "0.5", stdin="je\n"))
+    (files / "scalar.toml").write_text("train = 3\n", encoding="utf-8")
+    assert "train" in complaint(command("train", files / "scalar.toml", "--out", files / "run"))
+    assert "train" in complaint(command("train", files / "scalar.toml", "--out", files / "run", "--minutes", "1"))
+    (files / "typo.toml").write_text("[train]\nmax_step = 3\n", encoding="utf-8")
+    assert "typo.toml: unknown key 'train.max_step'" in complaint(
+        command("train", files / "typo.toml", "--out", files / "r")
+    )
+    (files / "gold").write_text("0-0\n0-9\n0-0\n", encoding="utf-8")
+    gold = ["--src", files / "a.fr", "--ref", files / "a.en", "--gold-align", files / "gold"]
+    assert "gold:2: link 0-9" in complaint(command("evaluate", small_run, *gold))
+    assert "Commands:" in command().err
+    train(command, files, "nowhere.fr", "a.en")
+    assert not (files / "run").exists()  # a failed start leaves nothing behind
+
+
+def test_metrics_of_other_settings_are_not_called_finished(command, small_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run/checkpoints")
+    assert "other settings" in complaint(command("train", "--out", tmp_path / "run"))
+
+
+def test_compressed_output(command, small_run: Path, tmp_path: Path) -> None:
+    assert command("translate", small_run, "--beam", "1", "-o", tmp_path / "out.gz", stdin="je dors\n").code == 0
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()).decode("utf-8").count("\n") == 1
 
 
 def test_not_a_bundle(command, tmp_path: Path) -> None:

@@ -290,6 +290,15 @@ def test_tensorboard_gets_the_same_numbers(settings: dict[str, Any], tmp_path: P
     assert written == pytest.approx({step["step"]: step["loss"] for step in logged(tmp_path / "run", "step")}, rel=1e-6)
 
 
+def test_few_validation_sentences_are_judged_by_loss(settings: dict[str, Any], tmp_path: Path) -> None:
+    _, events = run(settings, tmp_path / "run")
+    validated = [event for event in events if isinstance(event, Validated)]
+    lowest = float("inf")
+    for event in validated:
+        assert event.best == (event.loss < lowest)
+        lowest = min(lowest, event.loss)
+
+
 def test_two_processes_may_not_share_a_run(settings: dict[str, Any], tmp_path: Path) -> None:
     def intrude(event: Event) -> None:
         if isinstance(event, Step) and event.step == 2:

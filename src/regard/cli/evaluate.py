@@ -39,7 +39,7 @@ def evaluate(
     sources, references = sides(src, ref)
     if not sources:
         raise DataError(f"{src}: no sentences to evaluate on")
-    gold = None if gold_align is None else _gold(gold_align, len(sources))
+    gold = None if gold_align is None else _gold(gold_align, sources, references)
     model = load(bundle, device)
     hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
     forced = model.score(sources, references)
@@ -61,8 +61,8 @@ def evaluate(
         stream.write(to_json_line(values) if as_json else _table(values))
 
 
-def _gold(path: str, sentences: int) -> "list[tuple[Links, Links]]":
-    """Sure and possible links of each sentence."""
+def _gold(path: str, sources: list[str], references: list[str]) -> "list[tuple[Links, Links]]":
+    """Sure and possible links of each sentence, between words that it has."""
     from regard.data.readers import read_lines
     from regard.errors import DataError
     from regard.metrics.alignment import parse_pharaoh
@@ -73,8 +73,12 @@ def _gold(path: str, sentences: int) -> "list[tuple[Links, Links]]":
             links.append(parse_pharaoh(line))
         except DataError as error:
             raise DataError(f"{path}:{number}: {error}") from None
-    if len(links) != sentences:
-        raise DataError(f"{path}: {len(links)} lines, but {sentences} sentences; it needs one line a sentence")
+    if len(links) != len(sources):
+        raise DataError(f"{path}: {len(links)} lines, but {len(sources)} sentences; it needs one line a sentence")
+    for number, ((_, possible), source, reference) in enumerate(zip(links, sources, references, strict=True), start=1):
+        for one, other in possible:
+            if one >= len(source.split()) or other >= len(reference.split()):
+                raise DataError(f"{path}:{number}: link {one}-{other} is outside of the sentence; words count from 0")
     return links
 
 

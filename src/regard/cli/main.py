@@ -53,6 +53,9 @@ def run() -> None:
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own complaints about a command have one
             raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message(), file=sys.stderr)  # noqa: T201
+            sys.exit(USER_MISTAKE)
         code = _complain(f"{error.format_message()} (regard {' '.join(_verbs())}--help shows what is possible)")
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -1,5 +1,6 @@
 """Results go to stdout, or to the file of `-o`, one line a line; everything else goes to stderr."""
 
+import gzip
 import os
 import sys
 from collections.abc import Iterator
@@ -29,15 +30,23 @@ def results(path: str | None) -> Iterator[TextIO]:
         staging = Path(f"{path}{STAGING_MARK}{os.getpid()}")
         with disk_errors(Path(path)):
             try:
-                with staging.open("w", encoding="utf-8", newline="\n") as file:
+                with _opened(staging, compressed=path.endswith(".gz")) as file:
                     yield file
                 staging.replace(path)
             finally:
                 staging.unlink(missing_ok=True)
 
 
+def _opened(path: Path, *, compressed: bool) -> TextIO:
+    if compressed:
+        return gzip.open(path, "wt", encoding="utf-8", newline="\n")
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
 @contextmanager
 def _standard_output() -> Iterator[TextIO]:
+    if sys.stdout is None:
+        raise DiskError("standard output is closed; open it, or use -o FILE where there is one")
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     try:
         with disk_errors(Path("standard output")):

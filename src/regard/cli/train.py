@@ -52,19 +52,21 @@ def train(
         "model": {"preset": preset},
         "train": {"minutes": minutes, "device": device},
     }
-    train_with_progress(_settings(config, recipe, flags, sets or []), out)
+    train_with_progress(
+        _settings(config, recipe, flags, sets or []), out, "settings" if config is None else str(config)
+    )
 
 
-def train_with_progress(values: dict[str, Any], out: Path) -> None:
+def train_with_progress(values: dict[str, Any], out: Path, where: str = "settings") -> None:
     """Train as the command does, with a bar and the results on stderr; if interrupted, the command ends here."""
     from regard.cli.progress import TrainingProgress
     from regard.cli.streams import say
+    from regard.train.config import RunConfig
 
+    config = RunConfig.parse(values, where)
     say("loading torch ..")
-    from regard.api import RunConfig
     from regard.api import train as train_run
 
-    config = RunConfig.parse(values, "settings")
     if config.data.src is None and config.data.pairs is None:
         say("no data given: training on the pocket corpus, French to English")
     with TrainingProgress() as progress:
@@ -106,8 +108,8 @@ def _settings(config: Path | None, recipe: str | None, flags: dict[str, Any], se
     if config is not None:
         values = merged(values, read_json(config) if config.suffix == ".json" else read_toml(config))  # .json: of a run
     if preset is not None:  # the size that is asked for, not the one that a file wrote out
-        values = merged(values, {})
+        values = merged(values, {"model": {}})
         for size in PRESETS.get(preset, {}):
-            values.get("model", {}).pop(size, None)
+            values["model"].pop(size, None)
     given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
-    return override(merged(values, given), sets)
+    return override(merged(values, {table: keys for table, keys in given.items() if keys}), sets)

@@ -39,7 +39,10 @@ def translate(
     from regard.data.readers import read_lines
     from regard.engine.load import load
     from regard.engine.translation import TruncationWarning
+    from regard.errors import ConfigError
 
+    if not sample and (temperature, top_k, top_p) != (1.0, 0, 1.0):
+        raise ConfigError("--temperature, --top-k and --top-p are for --sample; add it, or leave them out")
     model = load(bundle, device)
     lines = read_lines(input_file)
     with results(output_file) as stream:

@@ -29,23 +29,23 @@ def write_run_report(run: Path) -> Path:
     settings = _json(run / "config.json")
     metrics = _json(run / "metrics.json")
     rows = _rows(run / "translations.jsonl")
-    model = load(run)
+    model = load(run) if (run / "latest").exists() else None  # None: not even a first checkpoint yet
     results = [_result(row) for row in rows]
     ranked = sorted(results, key=lambda result: result.chrf)
     report = Report(
         title=run.resolve().name,
-        source_language=model.languages.source,
-        target_language=model.languages.target,
+        source_language=None if model is None else model.languages.source,
+        target_language=None if model is None else model.languages.target,
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        version="" if model.bundle is None else model.bundle.config.regard,
+        version="" if model is None or model.bundle is None else model.bundle.config.regard,
         reproduce=_command(run),
         settings=settings,
         events=events,
         metrics=metrics,
         worst=ranked[:SHOWN_SENTENCES],
         best=ranked[::-1][: SHOWN_SENTENCES // 2],
-        alignments=_maps(model, rows or _samples(events)),
-        beam_tree=_tree(model, rows or _samples(events)),
+        alignments=[] if model is None else _maps(model, rows or _samples(events)),
+        beam_tree=None if model is None else _tree(model, rows or _samples(events)),
     )
     path = run / "report.html"
     write_report(report, path)

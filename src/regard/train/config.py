@@ -1,8 +1,9 @@
 """One run, as a tree of settings: what data, what text, what model, what training."""
 
+import re
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.data.config import DataConfig
 from regard.models.config import ModelConfig
@@ -57,12 +58,19 @@ class TrainConfig(Settings):
     """Newest checkpoints kept; the best one is kept beside them."""
     patience: int = Field(default=0, ge=0)
     """Stop after so many validations in a row without improvement; 0 never does."""
-    select: Literal["bleu", "loss"] = "bleu"
-    """What makes a checkpoint the best."""
+    select: Literal["auto", "bleu", "loss"] = "auto"
+    """What makes a checkpoint the best; auto is bleu, or loss where fewer than 100 validation sentences would make it noise."""
     samples: int = Field(default=4, ge=0)
     """Validation sentences whose translation is shown at each validation."""
-    device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
+    device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps; CUDA computes in bfloat16 where that is safe."""
+
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, value: str) -> str:
+        if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", value):
+            raise ValueError("no such device; use auto, cpu, cuda, cuda:N or mps")
+        return value
 
     @model_validator(mode="after")
     def _check(self) -> "TrainConfig":

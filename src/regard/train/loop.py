@@ -33,6 +33,8 @@ from regard.train.progress import Progress
 from regard.train.schedule import learning_rate
 from regard.train.validate import corpus_loss, quality
 
+ENOUGH_FOR_BLEU = 100  # validation sentences
+
 
 @dataclass
 class Job:
@@ -48,6 +50,12 @@ class Job:
     progress: Progress
     bundle: BundleConfig
     device: torch.device
+
+    @property
+    def selects_by_bleu(self) -> bool:
+        """Whether BLEU makes a checkpoint the best, or the loss."""
+        select = self.config.train.select
+        return select == "bleu" or (select == "auto" and len(self.prepared.valid_pairs) >= ENOUGH_FOR_BLEU)
 
     def state(self) -> dict[str, object]:
         """The JSON part of a checkpoint."""
@@ -165,7 +173,7 @@ def _validate(job: Job) -> Validated:
     measured = quality(job.model, prepared.valid_pairs)
     if raw is not None:
         job.network.load_state_dict(raw)
-    value = measured.bleu if config.select == "bleu" else -loss
+    value = measured.bleu if job.selects_by_bleu else -loss
     best = progress.best is None or value > progress.best
     if best:
         progress.best, progress.best_step, progress.stale = value, progress.step, 0

@@ -34,7 +34,7 @@ from regard.train.signals import stop_requests
 from regard.train.validate import corpus_loss, quality
 
 Listener = Callable[[Event], None]
-CONFIG, METRICS = "config.json", "metrics.json"
+CONFIG, METRICS, LOCK = "config.json", "metrics.json", ".lock"
 
 
 @dataclass(frozen=True)
@@ -130,22 +130,27 @@ def _claimed(out: Path) -> Iterator[None]:
     """Only one process may train into a directory."""
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        lock = (out / ".lock").open("a")
+        lock = (out / LOCK).open("a")
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise TrainError(f"{out}: another process is training here; wait for it or choose another --out") from None
-        yield
+        try:
+            yield
+        finally:
+            if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
+                (out / LOCK).unlink()
+                out.rmdir()
 
 
 def _refuse_other_settings(config: RunConfig, out: Path) -> None:
-    """A run that has a checkpoint keeps its settings: other ones would make it another run."""
+    """A run that has come to anything keeps its settings: other ones would make it another run."""
     path = out / CONFIG
-    if not checkpoints(out):
+    if not checkpoints(out) and not (out / METRICS).exists():
         return
     if not path.exists():
-        raise TrainError(f"{out}: has checkpoints but no {CONFIG}; choose another --out")
+        raise TrainError(f"{out}: has checkpoints or metrics but no {CONFIG}; choose another --out")
     changes = config.changed_from(RunConfig.parse(read_json(path), str(path)))
     if changes:
         raise TrainError(
@@ -167,7 +172,7 @@ def _try_average(job: Job) -> None:
     weights = mean_weights(regular[-config.average :])
     job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
     job.network.eval()
-    if config.select == "bleu":
+    if job.selects_by_bleu:
         value = quality(job.model, job.prepared.valid_pairs).bleu
     else:
         value = -corpus_loss(job.network, job.prepared.valid, job.prepared.tokenizers, job.device)

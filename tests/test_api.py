@@ -1,0 +1,29 @@
+"""`import regard`: the names it promises, whatever was imported before."""
+
+import subprocess
+import sys
+
+import pytest
+
+FIRST = [
+    "import regard.train.config",
+    "import regard.api",
+    "regard.load",
+    "from regard.train.events import Step",
+    "pass",
+]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_train_stays_a_function(first: str) -> None:
+    code = f"import regard; {first}; import regard.train.run; assert regard.train.__name__ == 'train' and callable(regard.train)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_unknown_names_are_refused() -> None:
+    import regard
+
+    with pytest.raises(AttributeError, match="nothing_here"):
+        regard.nothing_here  # noqa: B018
+    assert set(regard.__all__) == {"Model", "Run", "RunConfig", "Translation", "load", "train"}
