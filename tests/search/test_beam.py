@@ -212,3 +212,35 @@ def test_candidates_are_the_best_of_all_continuations() -> None:
 
 def test_no_sentences_give_no_results() -> None:
     assert beam(ToyStepper(5, 0), torch.empty((0, 3), dtype=torch.long), max_length=4) == []
+
+
+def test_a_sure_model_is_heard_to_the_end() -> None:
+    """A long sentence of probability 0.9 a step beside short ones that end early: n finished must not end the search (by hand).
+
+    Every step says 1 with 0.9 and ends with 0.08, until six are said. The short outputs 1^k have 0.9^k 0.08, the long one 0.9^6.
+    """
+
+    class Sure:
+        start_token, end_token = 3, 0
+
+        def start(self, source: torch.Tensor, prefix: torch.Tensor | None = None) -> "Said":
+            return Said(0)
+
+        def step(self, tokens: torch.Tensor, state: "Said", record: bool = False) -> tuple[torch.Tensor, "Said", None]:
+            odds = [0.08, 0.9, 0.02] if state.count < 6 else [0.98, 0.01, 0.01]
+            return torch.tensor(odds).log().expand(*tokens.shape, 3), Said(state.count + 1), None
+
+    class Said:
+        def __init__(self, count: int) -> None:
+            self.count = count
+
+        def reorder(self, sentences: torch.Tensor, parents: torch.Tensor) -> "Said":
+            return self
+
+    source = torch.zeros(1, 1, dtype=torch.long)
+    [[found]] = beam(Sure(), source, width=2, alpha=0.0, max_length=20)
+    assert found.tokens == (1,) * 6
+    assert abs(found.logprob - (6 * math.log(0.9) + math.log(0.98))) < 1e-5
+    [[early]] = beam(Sure(), source, width=2, alpha=0.0, max_length=20, stop_after=2)
+    assert len(early.tokens) < 6  # the lectures' rule to the letter
+    assert early.logprob < found.logprob

@@ -155,8 +155,9 @@ def naive_beam(
         if length == max_length:
             left = [(said, total) for said, total in live if said not in [said for _, said in ended]]
             unfinished = [(said, total, total / max(1, len(said)) ** alpha, False) for said, total in left]
-        if len(finished) >= (stop_after or width):
-            break
         live = [((*said, token), total) for total, said, token in candidates if token != 0][:width]
+        ahead = stop_after is None and live and live[0][1] > max((found[1] for found in finished), default=-math.inf)
+        if len(finished) >= (stop_after or width) and not ahead:
+            break
     best = sorted(finished, key=lambda found: -found[2]) + sorted(unfinished, key=lambda found: -found[2])
     return best[:nbest]

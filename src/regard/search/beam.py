@@ -37,7 +37,9 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """Up to `nbest` hypotheses a sentence, best first by log p(y|x) / |y|^alpha.
 
-    `stop_after` is the lectures' n, the number of finished hypotheses that ends a sentence (the width if None); T is `max_length`.
+    `stop_after` is the lectures' n, the number of finished hypotheses that ends a sentence; T is `max_length`. If None, n is the width, and
+    a sentence goes on as long as a live hypothesis is more probable than every finished one: where a model is sure of itself, n
+    improbable short outputs are quickly found, long before the one it believes in has ended.
     Hypotheses cut at T are returned, after the finished ones, only where fewer than `nbest` have finished.
     `watch` is told every step's candidates and what became of them.
     """
@@ -72,7 +74,10 @@ def beam(
         found = found.take(order)
         limit = limits[live.sentence]
         cut = (limit == step) | _dead(found, logits)
-        done = cut | (aside.counts[live.sentence] >= enough)
+        counted = aside.counts[live.sentence] >= enough
+        if going_on and stop_after is None:
+            counted &= aside.likeliest[live.sentence] >= found.logprobs[:, 0]
+        done = cut | counted
         if going_on:
             done |= aside.unbeatable(live.sentence, found.logprobs[:, 0], limit)
         aside.cut(live, cut)
@@ -157,6 +162,9 @@ class _Aside:
         self._found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
         self._ended: set[tuple[int, int]] = set()  # (row of the batch, hypothesis) that ended at this very step
         self.counts = torch.zeros(sentences, dtype=torch.long, device=device)  # [B], how many have finished
+        self.likeliest = torch.full(
+            (sentences,), -torch.inf, dtype=sum_type(device), device=device
+        )  # [B], of the finished
         self._worst = torch.full((sentences,), -torch.inf, dtype=sum_type(device), device=device)
 
     def finish(self, live: _Live[StateT], found: Candidates, ended: Tensor) -> None:
@@ -208,5 +216,7 @@ class _Aside:
         counts = [len(self._found[number]) for number in numbers]
         ranked = [sorted((found.score for found in self._found[number]), reverse=True) for number in numbers]
         worst = [scores[self._nbest - 1] if len(scores) >= self._nbest else -torch.inf for scores in ranked]
+        likeliest = [max(found.logprob for found in self._found[number]) for number in numbers]
         self.counts[index] = torch.tensor(counts, device=index.device)
+        self.likeliest[index] = torch.tensor(likeliest, dtype=self.likeliest.dtype, device=index.device)
         self._worst[index] = torch.tensor(worst, dtype=self._worst.dtype, device=index.device)
