@@ -159,9 +159,9 @@ def test_the_same_content_is_encoded_once(tmp_path, cache, no_learning):
 
 def test_dropout_shares_the_entry(tmp_path, cache, no_learning):
     data = DataConfig(**moses(tmp_path, sentences(50)))
-    prepare(data, TextConfig(vocabulary=300), cache)
+    first = prepare(data, TextConfig(vocabulary=300), cache)
     no_learning()
-    prepare(data, TextConfig(vocabulary=300, dropout=0.1), cache)
+    assert prepare(data, TextConfig(vocabulary=300, dropout=0.1), cache).key == first.key
 
 
 def test_whatever_alters_the_encoding_alters_the_key(tmp_path, cache):
