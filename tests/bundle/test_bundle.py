@@ -108,7 +108,7 @@ def change_config(bundle: Path, change: Callable[[dict[str, Any]], object]) -> N
         (lambda values: values.update(format=7), ["config.json", "format 7", "reads format 1"]),
         (lambda values: values.pop("format"), ["config.json", "format None"]),
         (lambda values: values.update(langages={}), ["config.json", "'langages'", "did you mean 'languages'?"]),
-        (lambda values: values["model"].update(laeyrs=2), ["config.json", "'model.laeyrs'", "'layers'"]),
+        (lambda values: values["model"].update(laeyrs=2), ["config.json", "'model.laeyrs'", "'model.layers'"]),
         (lambda values: values["model"].update(heads=3), ["config.json", "model.width 16", "heads 3"]),
         (lambda values: values["vocabulary"].update(source=9), ["config.json", "vocabulary.source is 9", "tokenizer"]),
         (
