@@ -253,7 +253,7 @@ def test_an_explosion_is_named(settings: dict[str, Any], tmp_path: Path) -> None
 def test_a_gradient_that_is_no_number_leaves_the_weights_alone(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from regard.train import loop
+    from regard.train import worker as loop
 
     seen: list[dict[str, torch.Tensor]] = []
     sound = loop.batch_loss

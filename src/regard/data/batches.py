@@ -147,3 +147,15 @@ def _ended(table: NDArray[np.int64], rows: Sequence[Ids], end: int) -> NDArray[n
     ended = table.copy()
     ended[np.arange(len(rows)), [len(row) for row in rows]] = end
     return ended
+
+
+def split(
+    examples: NDArray[np.int64],
+    source_lengths: NDArray[np.integer[Any]],
+    target_lengths: NDArray[np.integer[Any]],
+    parts: int,
+) -> list[NDArray[np.int64]]:
+    """A batch cut into `parts` of about equally many tokens, neighbours together; some are empty where examples are few."""
+    tokens = source_lengths[examples] + target_lengths[examples] + 2
+    middles = np.cumsum(tokens) - tokens / 2  # an example belongs where its middle lies
+    return np.split(examples, np.searchsorted(middles, tokens.sum() * np.arange(1, parts) / parts))

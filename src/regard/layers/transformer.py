@@ -6,13 +6,10 @@ Shapes: B batch, S source, T target, D width, H heads, d head width.
 import torch
 from torch import Tensor, nn
 
-from regard.layers.attention import MultiHeadAttention
+from regard.layers.attention import Memory, MultiHeadAttention, remember
 from regard.layers.feed_forward import FeedForward
 from regard.layers.residual import Residual
 from regard.ops.probe import Probe, within
-
-Memory = tuple[Tensor, Tensor]
-"""Keys and values, [B, H, S, d] each."""
 
 
 class EncoderBlock(nn.Module):
@@ -31,8 +28,7 @@ class EncoderBlock(nn.Module):
         """x [B, S, D], mask added to the scores, broadcast to [B, H, S, S]."""
 
         def attention(inner: Tensor) -> Tensor:
-            memory = self.attention.remember(inner)
-            attended: Tensor = self.attention(inner, memory, mask=mask, probe=within(probe, "self"))
+            attended: Tensor = self.attention(inner, None, mask=mask, probe=within(probe, "self"))
             return attended
 
         x = self.around_attention(x, attention)
@@ -71,10 +67,7 @@ class DecoderBlock(nn.Module):
         probe: Probe | None = None,
     ) -> Tensor:
         def attention(inner: Tensor) -> Tensor:
-            memory = self.attention.remember(inner)
-            attended: Tensor = self.attention(
-                inner, memory, mask=mask, causal=mask is None, probe=within(probe, "self")
-            )
+            attended: Tensor = self.attention(inner, None, mask=mask, causal=mask is None, probe=within(probe, "self"))
             return attended
 
         def cross(inner: Tensor) -> Tensor:
@@ -104,7 +97,7 @@ class DecoderBlock(nn.Module):
         def attention(inner: Tensor) -> Tensor:
             nonlocal longer
             rows = inner.reshape(sentences * hypotheses, 1, -1)
-            key, value = self.attention.remember(rows, first)
+            ((key, value),) = remember([self.attention], rows, first)
             longer = (torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2))
             attended: Tensor = self.attention(rows, longer, mask=mask, first=first)
             return attended.view(sentences, hypotheses, -1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard.layers.transformer import Memory
+from regard.layers.attention import Memory
 
 
 @dataclass(frozen=True, slots=True)

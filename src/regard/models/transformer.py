@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from regard.layers.attention import MultiHeadAttention
+from regard.layers.attention import Memory, MultiHeadAttention, remember
 from regard.layers.dropout import Dropout
 from regard.layers.feed_forward import FeedForward
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
@@ -84,10 +84,8 @@ class Transformer(nn.Module):
         if self.target_bias is not None:
             length = target_in.shape[1]
             mask = self.target_bias(length, length) + additive(causal(length, length, x.device), x.dtype)
-        for number, block in enumerate(self.decoder):
-            assert isinstance(block, DecoderBlock)
-            inner = within(probe, f"decoder.{number}")
-            x = block(x, block.cross.remember(memory), mask=mask, source_mask=source_mask, probe=inner)
+        for number, (block, read) in enumerate(zip(self.decoder, self._read(memory), strict=True)):
+            x = block(x, read, mask=mask, source_mask=source_mask, probe=within(probe, f"decoder.{number}"))
         result: Tensor = self.decoder_norm(x)
         return result
 
@@ -102,22 +100,25 @@ class Transformer(nn.Module):
             x = block(x, mask=mask, probe=within(probe, f"encoder.{number}"))
         return self.encoder_norm(x), source_mask
 
+    def _read(self, memory: Tensor) -> list[Memory]:
+        """The keys and values that each block of the decoder makes of the source's hidden states."""
+        return remember([block.cross for block in self.decoder if isinstance(block, DecoderBlock)], memory)
+
     def project(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]"""
-        return hidden @ self.output_weight().T
+        return hidden @ self.output_table()[: self.target_pad].T
 
-    def output_weight(self) -> Tensor:
-        """[V, D]: pad, the last row of the embedding, is not an output."""
-        return self.target_embedding.weight[:-1] if self.output is None else self.output
+    def output_table(self) -> Tensor:
+        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+        return self.target_embedding.weight if self.output is None else self.output
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> TransformerState:
         """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
         memory, source_mask = self.encode(source)
-        blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
-        keys_and_values = tuple(block.cross.remember(memory) for block in blocks)
-        nothing = keys_and_values[0][0][:, :, :0]  # [B, H, 0, d]
-        state = TransformerState(keys_and_values, source_mask, ((nothing, nothing),) * len(blocks), 1, 0)
+        read = tuple(self._read(memory))
+        nothing = read[0][0][:, :, :0]  # [B, H, 0, d]
+        state = TransformerState(read, source_mask, ((nothing, nothing),) * len(read), 1, 0)
         for column in range(0 if prefix is None else prefix.shape[1]):
             assert prefix is not None
             _, state, _ = self.step(prefix[:, column, None], state)

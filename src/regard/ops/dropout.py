@@ -27,7 +27,9 @@ class _ByteDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, threshold: int) -> Tensor:
         words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-        kept = (words.view(torch.uint8)[: x.numel()] >= threshold).view(x.shape)
+        # 1 where byte >= threshold, else 0; by clamping, because a comparison to bool runs at a tenth of the speed
+        kept = words.view(torch.uint8).clamp_(threshold - 1, threshold).sub_(threshold - 1)
+        kept = kept[: x.numel()].view(x.shape)
         ctx.save_for_backward(kept)
         ctx.scale = LEVELS / (LEVELS - threshold)
         return (x * kept).mul_(ctx.scale)

@@ -1,6 +1,6 @@
 """Label-smoothed cross-entropy, fused with the output projection so that the logits of a whole batch never exist at once.
 
-Shapes: N target tokens, D width, V outputs.
+Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds their weights.
 """
 
 from typing import Any
@@ -8,51 +8,65 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CHUNK_ELEMENTS = 2**20  # logits held at a time: four megabytes, which stay in a core's reach
+CHUNK_ELEMENTS = 2**19  # logits held at a time: two megabytes, which stay in a core's reach
+CHUNK_ROWS = 64  # products of a multiple of so many rows run at full speed
 
 
-def smoothed_cross_entropy(hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """(hidden [N, D], weight [V, D], targets [N]) -> sums over the N tokens of the smoothed loss and of -log p(target).
+def smoothed_cross_entropy(
+    hidden: Tensor,  # [N, D]
+    table: Tensor,  # [W, D], whose first V rows are the weights of the outputs
+    targets: Tensor,  # [N]
+    smoothing: float,
+    outputs: int | None = None,  # V, where it is not W
+) -> tuple[Tensor, Tensor]:
+    """The smoothed loss and -log p(target), both summed over the N tokens.
 
     With z = hidden W^T and p = softmax(z), the loss of a token is (1 - e) (-log p_y) + e mean_v(-log p_v) (Szegedy et al. 2016,
     section 7), whose gradient in z is p - (1 - e) onehot(y) - e / V. That is computed chunk by chunk in the forward pass, so the
     backward pass only scales it. The second result carries no gradient.
     """
-    loss, nll = _Smoothed.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]
+    assert len(targets) > 0, "a loss over no tokens"
+    loss, nll = _Smoothed.apply(hidden, table, targets, smoothing, outputs or len(table))  # type: ignore[no-untyped-call]
     return loss, nll
 
 
 class _Smoothed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-        outputs = weight.shape[0]
-        rows = max(32, CHUNK_ELEMENTS // outputs)
-        wanted = any(ctx.needs_input_grad[:2])
-        hidden_gradient = torch.empty_like(hidden) if wanted else None
-        weight_gradient = torch.zeros_like(weight) if wanted else None
-        loss = hidden.new_zeros(())
-        nll = hidden.new_zeros(())
-        for first in range(0, hidden.shape[0], rows):
-            piece, target = hidden[first : first + rows], targets[first : first + rows, None]
-            logs = torch.log_softmax(piece @ weight.T, dim=-1)
-            missed = logs.gather(1, target).sum()
-            nll -= missed
-            loss -= (1.0 - smoothing) * missed
-            if smoothing > 0.0:
-                loss -= smoothing / outputs * logs.sum()
-            if hidden_gradient is not None and weight_gradient is not None:
-                gradient = logs.exp_()
-                if smoothing > 0.0:
-                    gradient.sub_(smoothing / outputs)
-                gradient.scatter_add_(1, target, torch.full_like(target, smoothing - 1.0, dtype=gradient.dtype))
-                torch.mm(gradient, weight, out=hidden_gradient[first : first + rows])
-                weight_gradient.addmm_(gradient.T, piece)
+    def forward(
+        ctx: Any, hidden: Tensor, table: Tensor, targets: Tensor, smoothing: float, outputs: int
+    ) -> tuple[Tensor, Tensor]:
+        weight, wanted = table[:outputs], any(ctx.needs_input_grad[:2])
+        log_normaliser = hidden.new_empty(len(targets))  # log sum_v exp z_v of each token
+        hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
+        weight_gradient = table_gradient[:outputs]
+        rows = max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS)
+        room = hidden.new_empty(min(rows, len(targets)), outputs)
+        for first in range(0, len(targets), rows):
+            chunk = slice(first, first + rows)
+            scores = room[: len(targets) - first]
+            torch.mm(hidden[chunk], weight.T, out=scores)
+            highest = scores.amax(dim=1, keepdim=True)
+            scores.sub_(highest).exp_()
+            total = scores.sum(dim=1, keepdim=True)
+            log_normaliser[chunk] = (highest + total.log()).squeeze(1)
+            if wanted:  # p = scores / total, divided on the side of the D columns, of which there are fewer
+                hidden_gradient[chunk] = (scores @ weight).div_(total)
+                weight_gradient.addmm_(scores.T, hidden[chunk] / total, beta=min(first, 1))  # the first overwrites
+        chosen, everything = weight[targets], weight.sum(dim=0)
+        nll = (log_normaliser - (hidden * chosen).sum(dim=1)).sum()
+        uniform = (log_normaliser - hidden @ everything / outputs).sum()  # mean_v(-log p_v) of each token
         if wanted:
-            ctx.save_for_backward(hidden_gradient, weight_gradient)
+            hidden_gradient.sub_(chosen, alpha=1.0 - smoothing).sub_(everything, alpha=smoothing / outputs)
+            weight_gradient.index_add_(0, targets, hidden, alpha=smoothing - 1.0)
+            weight_gradient.sub_(hidden.sum(dim=0), alpha=smoothing / outputs)
+            table_gradient[outputs:].zero_()
+            ctx.save_for_backward(hidden_gradient, table_gradient)
         ctx.mark_non_differentiable(nll)
-        return loss, nll
+        return (1.0 - smoothing) * nll + smoothing * uniform, nll
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        hidden_gradient, weight_gradient = ctx.saved_tensors
-        return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        hidden_gradient, table_gradient = ctx.saved_tensors
+        if gradients[0] != 1.0:
+            hidden_gradient, table_gradient = hidden_gradient * gradients[0], table_gradient * gradients[0]
+        return hidden_gradient, table_gradient, None, None, None

@@ -6,18 +6,16 @@ bit for bit without any generator's state being saved.
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.bundle.config import BundleConfig
 from regard.bundle.locate import write_pointer
-from regard.data.batches import Batch, make_batch, plan
+from regard.data.batches import plan
 from regard.data.prepare import Prepared
 from regard.engine.model import Model
 from regard.errors import TrainError
@@ -27,11 +25,12 @@ from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
 from regard.train.config import RunConfig
 from regard.train.events import Event, Sample, Saved, Step, Stopped, Validated
-from regard.train.loss import batch_loss
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
 from regard.train.schedule import learning_rate
+from regard.train.team import Team
 from regard.train.validate import corpus_loss, quality
+from regard.train.worker import Examples, Worker, gradient_buffers
 
 ENOUGH_FOR_BLEU = 100  # validation sentences
 
@@ -50,6 +49,7 @@ class Job:
     progress: Progress
     bundle: BundleConfig
     device: torch.device
+    workers: int
 
     @property
     def selects_by_bleu(self) -> bool:
@@ -57,106 +57,98 @@ class Job:
         select = self.config.train.select
         return select == "bleu" or (select == "auto" and len(self.prepared.valid_pairs) >= ENOUGH_FOR_BLEU)
 
+    def team(self) -> Team:
+        """The processes that make its steps."""
+        gradients = gradient_buffers(self.network, self.workers)
+        return Team(
+            [
+                Worker(number, self.config, self.prepared, self.network, self.optimizer, gradients, self.device)
+                for number in range(self.workers)
+            ]
+        )
+
     def state(self) -> dict[str, object]:
         """The JSON part of a checkpoint."""
         return {
             "progress": self.progress.to_json(),
             "data": self.prepared.key,
             "threads": torch.get_num_threads(),
+            "workers": self.workers,
             "torch": torch.__version__,
         }
 
 
-def training(job: Job, interrupted: Callable[[], bool]) -> Iterator[Event]:
+def training(job: Job, interrupted: Callable[[], bool]) -> Generator[Event, None, None]:
     """Train until a limit is reached or `interrupted` says so; the last event is always `Stopped`."""
     progress, config = job.progress, job.config.train
     batches = _planned(job)
     saved = progress.step
-    while True:
-        reason = "interrupted" if interrupted() else progress.reached(config, len(batches))
-        if reason is not None:
-            break
-        started = time.perf_counter()
-        indices = batches[progress.batch : progress.batch + config.accumulate]
-        yield _step(job, [_batch(job, some) for some in indices], len(batches), started)
-        if progress.batch >= len(batches):
-            progress.epoch, progress.batch = progress.epoch + 1, 0
-            batches = _planned(job)
-        last = progress.reached(config, len(batches)) is not None
-        if last or progress.step % config.validate_every == 0:
-            yield _validate(job)
-        if last or progress.step % config.save_every == 0 or progress.best_step == progress.step:
-            yield _save(job)
-            saved = progress.step
+    with job.team() as team:
+        while True:
+            reason = "interrupted" if interrupted() else progress.reached(config, len(batches))
+            if reason is not None:
+                break
+            started = time.perf_counter()
+            chosen = batches[progress.batch : progress.batch + config.accumulate]
+            yield advance(job, team, chosen, len(batches), started)
+            if progress.batch >= len(batches):
+                progress.epoch, progress.batch = progress.epoch + 1, 0
+                batches = _planned(job)
+            last = progress.reached(config, len(batches)) is not None
+            if last or progress.step % config.validate_every == 0:
+                yield _validate(job)
+            if last or progress.step % config.save_every == 0 or progress.best_step == progress.step:
+                yield _save(job)
+                saved = progress.step
     if saved != progress.step:  # interrupted, or out of patience
         yield _save(job)
     yield Stopped(progress.step, progress.seconds, reason)
 
 
-def _planned(job: Job) -> list[NDArray[np.int64]]:
+def _planned(job: Job) -> list[Examples]:
     corpus, config = job.prepared.train, job.config.train
     return plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, job.progress.epoch)
 
 
-def _batch(job: Job, indices: NDArray[np.int64]) -> Batch:
-    return make_batch(
-        job.prepared.train,
-        indices,
-        job.prepared.tokenizers,
-        dropout=job.config.text.dropout,
-        seed=job.config.train.seed,
-        epoch=job.progress.epoch,
-    )
-
-
-def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) -> Step:
+def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, started: float) -> Step:
     """One update from the gradients of `batches`, normalised by all their target tokens."""
     progress, config = job.progress, job.config.train
-    torch.manual_seed(config.seed * 1_000_003 + progress.step)
-    job.network.train()
-    job.network.zero_grad(set_to_none=True)
-    tokens = sum(batch.tokens for batch in batches)
-    loss_sum, nll_sum = 0.0, 0.0
-    for batch in batches:
-        loss, nll = batch_loss(job.network, batch, config.label_smoothing, job.device)
-        (loss / tokens).backward()  # type: ignore[no-untyped-call]
-        loss_sum, nll_sum = loss_sum + loss.item(), nll_sum + nll.item()
-    norm = float(torch.nn.utils.clip_grad_norm_(job.network.parameters(), config.clip or math.inf))
-    if not math.isfinite(norm) or not math.isfinite(loss_sum):
-        raise _not_finite(job, batches, loss_sum / tokens, norm)
-    share = progress.share(config, epoch_batches)
+    sums = team.gradient(progress.step, progress.epoch, batches)
+    norm = team.norm() / sums.tokens
+    if not math.isfinite(norm) or not math.isfinite(sums.loss):
+        raise _not_finite(job, batches, sums.loss / sums.tokens, norm)
     rate = learning_rate(
         config.schedule,
         config.learning_rate,
         step=progress.step + 1,
         warmup=config.warmup,
-        progress=share,
+        progress=progress.share(config, epoch_batches),
         width=job.config.model.width,
     )
-    job.optimizer.step(rate)
+    team.update(rate, min(1.0, (config.clip or math.inf) / (norm + 1e-6)) / sums.tokens)
     if job.average is not None:
         job.average.update(job.network, progress.step)
     elapsed = time.perf_counter() - started
     progress.step += 1
     progress.batch += len(batches)
-    progress.tokens += tokens
+    progress.tokens += sums.tokens
     progress.seconds += elapsed
     return Step(
         step=progress.step,
         seconds=progress.seconds,
         epoch=progress.epoch,
-        loss=loss_sum / tokens,
-        nll=nll_sum / tokens,
+        loss=sums.loss / sums.tokens,
+        nll=sums.nll / sums.tokens,
         learning_rate=rate,
         gradient_norm=norm,
-        tokens=tokens,
-        tokens_per_second=tokens / elapsed,
+        tokens=sums.tokens,
+        tokens_per_second=sums.tokens / elapsed,
         progress=progress.share(config, epoch_batches),
     )
 
 
-def _not_finite(job: Job, batches: list[Batch], loss: float, norm: float) -> TrainError:
-    lines = [int(job.prepared.train.lines[index]) for batch in batches for index in batch.indices]
+def _not_finite(job: Job, batches: list[Examples], loss: float, norm: float) -> TrainError:
+    lines = [int(job.prepared.train.lines[example]) for batch in batches for example in batch]
     shown = ", ".join(str(line) for line in lines[:5]) + (", .." if len(lines) > 5 else "")
     return TrainError(
         f"step {job.progress.step + 1}: loss {loss}, gradient norm {norm}, on training lines {shown}; the weights are "

@@ -12,14 +12,14 @@ from regard.ops.loss import smoothed_cross_entropy
 class TeacherForced(Protocol):
     """What a network must offer to be trained on pairs."""
 
-    target_pad: int
+    target_pad: int  # the ids below it are the outputs
 
     def hidden(self, source: Tensor, target_in: Tensor) -> Tensor:
         """[B, S], [B, T] -> [B, T, D]"""
         ...
 
-    def output_weight(self) -> Tensor:
-        """[V, D]"""
+    def output_table(self) -> Tensor:
+        """[W, D], whose first rows are the weights of the outputs."""
         ...
 
 
@@ -28,5 +28,6 @@ def batch_loss(network: TeacherForced, batch: Batch, smoothing: float, device: t
     batch = batch.to(device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
         hidden = network.hidden(batch.source, batch.target_in)
-    real, weight = batch.target_out != network.target_pad, network.output_weight()
-    return smoothed_cross_entropy(hidden[real].to(weight.dtype), weight, batch.target_out[real], smoothing)
+    real, table = batch.target_out != network.target_pad, network.output_table()
+    targets = batch.target_out[real]
+    return smoothed_cross_entropy(hidden[real].to(table.dtype), table, targets, smoothing, outputs=network.target_pad)

@@ -21,6 +21,7 @@ from regard.train.log import cut_back
 from regard.train.loop import Job
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
+from regard.train.team import share_weights, team_size
 
 
 def resumed_job(config: RunConfig, out: Path, prepared: Prepared, device: torch.device) -> tuple[Job, tuple[str, ...]]:
@@ -31,6 +32,9 @@ def resumed_job(config: RunConfig, out: Path, prepared: Prepared, device: torch.
     sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
     torch.manual_seed(config.train.seed)
     network = build_model(config.model, *sizes, joint=tokenizers.joint).to(device)
+    workers = team_size(device)
+    if workers > 1:
+        share_weights(network)
     languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
     vocabulary = VocabularySizes(source=sizes[0], target=sizes[1], joint=tokenizers.joint)
     bundle = BundleConfig(model=config.model, languages=languages, vocabulary=vocabulary)
@@ -42,11 +46,12 @@ def resumed_job(config: RunConfig, out: Path, prepared: Prepared, device: torch.
         prepared=prepared,
         network=network,
         model=model,
-        optimizer=Optimizer(network, config.train),
+        optimizer=Optimizer(network, config.train, workers),
         average=average,
         progress=Progress(),
         bundle=bundle,
         device=device,
+        workers=workers,
     )
     name, complaints = newest_valid(out)
     if name is None and complaints:
@@ -78,7 +83,7 @@ def _restore(job: Job, name: str) -> list[str]:
     write_pointer(job.run, "latest", name)
     if job.progress.best_step == job.progress.step:
         write_pointer(job.run, "best", name)
-    return [*_lost_best(job, name), *_other_machine(state)]
+    return [*_lost_best(job, name), *_other_machine(state, job.workers)]
 
 
 def _lost_best(job: Job, name: str) -> list[str]:
@@ -94,11 +99,11 @@ def _lost_best(job: Job, name: str) -> list[str]:
     return []
 
 
-def _other_machine(state: dict[str, Any]) -> list[str]:
+def _other_machine(state: dict[str, Any], workers: int) -> list[str]:
     """What may make the last bits differ from an uninterrupted run."""
-    now = {"threads": torch.get_num_threads(), "torch": torch.__version__}
+    now = {"threads": torch.get_num_threads(), "workers": workers, "torch": torch.__version__}
     return [
         f"resumed with {what} {value}, started with {state[what]}: results may differ in the last bits"
         for what, value in now.items()
-        if state[what] != value
+        if what in state and state[what] != value
     ]

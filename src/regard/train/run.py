@@ -6,7 +6,7 @@ run/config.json  checkpoints/  latest  best  log.jsonl  translations.jsonl  metr
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,9 +108,10 @@ def _follow(job: Job, notes: tuple[str, ...], interrupted: Callable[[], bool], l
     event: Event = started
     for listener in listeners:
         listener(started)
-    for event in training(job, interrupted):
-        for listener in listeners:
-            listener(event)
+    with closing(training(job, interrupted)) as events:  # also where a listener fails: the loop has processes to end
+        for event in events:
+            for listener in listeners:
+                listener(event)
     assert isinstance(event, Stopped)
     return event.reason
 

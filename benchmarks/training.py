@@ -1,0 +1,262 @@
+"""Training speed: regard beside `torch.nn.Transformer` and Hugging Face's `MarianMTModel`, on the same batches in alternating rounds.
+
+    python benchmarks/training.py                                        # tiny: 4 + 4 layers, width 128
+    python benchmarks/training.py --preset base --batches 2 --rounds 5   # 6 + 6 layers, width 512
+    python benchmarks/training.py --text DIR                             # train.en and train.de in DIR; else the pocket corpus
+
+Each implementation lives in a process of its own (regard in one a core) and waits while another works. All do the same work: ReLU,
+sinusoidal positions, one embedding for source, target and output, dropout on embeddings, residual branches and the inner layer,
+label smoothing, clipping, AdamW. `regard, Muon` is regard with its default optimiser. MFU is the FLOPs of the model (six a real token
+and weight of a matrix that it meets; none for scores, norms or padding) over the rate that a large `torch.mm` reaches on all
+threads between the rounds, at best and beside the round. Peak memory is that of one more round, untimed: the proportional set size
+of the process and its children. Needs `transformers` (the extra `dev` has it).
+"""
+
+import argparse
+import multiprocessing
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+DROPOUT, SMOOTHING, CLIP, RATE, SEED = 0.15, 0.1, 1.0, 1e-3, 1
+SIZES = {"tiny": (4, 128, 4, 256), "base": (6, 512, 8, 2048)}  # layers, width, heads, feed-forward
+NAMES = ("regard", "regard, Muon", "torch.nn.Transformer", "MarianMTModel")
+MULTI30K = Path(__file__).parents[2] / "shared/data/multi30k/tok"
+
+
+@dataclass
+class About:
+    """What an implementation works on, and the size it has."""
+
+    corpus: str
+    torch: str
+    vocabulary: int
+    tokens: int  # real target tokens of a round
+    flops: float  # of a round
+    parameters: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", choices=SIZES, default="tiny")
+    parser.add_argument("--batch-tokens", type=int, default=4096)
+    parser.add_argument("--vocabulary", type=int, default=9700)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--batches", type=int, default=5, help="in a round")
+    parser.add_argument("--text", type=Path, default=MULTI30K)
+    parser.add_argument("--only", nargs="+", default=NAMES, choices=NAMES)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        runners = {name: Runner(name, vars(arguments) | {"home": home}) for name in arguments.only}
+        report(arguments, runners, Runner("sgemm", vars(arguments)))
+
+
+def report(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "Runner") -> None:
+    """Let all warm up, then take turns, and print the table."""
+    about: dict[str, About] = {name: runner.ask("about") for name, runner in runners.items()}
+    rates = [sgemm.ask("round")]
+    seconds: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(arguments.rounds):
+        for name, runner in runners.items():
+            seconds[name].append(runner.ask("round"))
+            rates.append(sgemm.ask("round"))
+    peaks = {name: runner.peak() for name, runner in runners.items()}
+    sgemm.dismiss()
+    leader, *_ = runners
+    first = about[leader]
+    print(
+        f"{first.corpus}, {first.vocabulary:,} subwords, {arguments.batch_tokens:,}-token batches, {arguments.preset}, "
+        f"{first.flops / first.tokens / 1e6:.1f} MFLOP a target token; torch {first.torch}, {platform.machine()}, "
+        f"{os.cpu_count()} cores, sgemm {max(rates) / 1e9:.0f} GFLOP/s at best, {statistics.median(rates) / 1e9:.0f} in the median; "
+        f"{arguments.rounds} rounds of {arguments.batches} batches\n"
+    )
+    print(
+        f"| | parameters | target tokens/s | MFU, best sgemm | MFU, sgemm beside | peak memory (MB) | {leader} is faster by |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for place, name in enumerate(runners):
+        one = about[name]
+        speed = one.tokens / statistics.median(seconds[name])
+        beside = [rates[place + number * len(runners) :][:2] for number in range(arguments.rounds)]
+        local = statistics.median(
+            one.flops / s / statistics.mean(pair) for s, pair in zip(seconds[name], beside, strict=True)
+        )
+        ratios = [theirs / ours for theirs, ours in zip(seconds[name], seconds[leader], strict=True)]
+        spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        print(
+            f"| {name} | {one.parameters:,} | {speed:,.0f} | {one.flops / one.tokens * speed / max(rates):.2f} | {local:.2f} | "
+            f"{peaks[name]:.0f} | {spread} |"
+        )
+
+
+class Runner:
+    """An implementation in a process of its own, which does what it is asked."""
+
+    def __init__(self, name: str, options: dict[str, Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, pipe = context.Pipe()
+        self._process = context.Process(target=_serve, args=(name, options, pipe))
+        self._process.start()
+        pipe.close()
+        self.ask("ready")
+
+    def ask(self, what: str) -> Any:
+        self._pipe.send(what)
+        return self._pipe.recv()
+
+    def peak(self) -> float:
+        """The megabytes it holds at most during a round; its last."""
+        self._pipe.send("round")
+        highest = 0.0
+        while not self._pipe.poll(0.01):
+            highest = max(highest, _memory(self._process.pid or 0))
+        self._pipe.recv()
+        self.dismiss()
+        return highest
+
+    def dismiss(self) -> None:
+        self.ask("end")
+        self._process.join()
+
+
+def _memory(process: int) -> float:
+    """The proportional set size of a process and its descendants, in megabytes."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        mine = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:  # it has just ended
+        return 0.0
+    return mine + sum(_memory(int(child)) for child in children)
+
+
+def _serve(name: str, options: dict[str, Any], pipe: Connection) -> None:
+    answers = _sgemm() if name == "sgemm" else _implementation(name, options)
+    for question in iter(pipe.recv, "end"):
+        pipe.send(answers[question]())
+    pipe.send(None)
+
+
+Answers = dict[str, Callable[[], Any]]
+
+
+def _sgemm(size: int = 2048) -> Answers:
+    import torch
+
+    a, b = torch.randn(size, size), torch.randn(size, size)
+
+    def measure() -> float:
+        """The best of a few products, in FLOP/s."""
+        best = 0.0
+        for _ in range(8):
+            began = time.perf_counter()
+            torch.mm(a, b)
+            best = max(best, 2 * size**3 / (time.perf_counter() - began))
+        return best
+
+    return {"ready": measure, "round": measure}
+
+
+def _implementation(name: str, options: dict[str, Any]) -> Answers:
+    import torch
+
+    from regard.data.batches import make_batch, plan
+    from regard.data.config import DataConfig
+    from regard.data.prepare import prepare
+    from regard.text.config import TextConfig
+
+    text = Path(options["text"])
+    there = (text / "train.en").exists()
+    data = DataConfig(src=str(text / "train.en"), tgt=str(text / "train.de")) if there else DataConfig(pocket=20_000)
+    settings = TextConfig(vocabulary=options["vocabulary"] if there else 500)
+    prepared = prepare(data, settings, Path(options["home"]))
+    corpus, tokenizers = prepared.train, prepared.tokenizers
+    chosen = plan(corpus.source_lengths, corpus.target_lengths, options["batch_tokens"], SEED, 0)[: options["batches"]]
+    batches = [make_batch(corpus, examples, tokenizers) for examples in chosen]
+    vocabulary = len(tokenizers.target.vocabulary)
+    layers, width, heads, inner = SIZES[options["preset"]]
+    source_tokens = sum(int((batch.source != vocabulary - 1).sum()) for batch in batches)
+    tokens = sum(batch.tokens for batch in batches)
+    at_source = layers * (4 * width**2 + 2 * width * inner) + layers * 2 * width**2  # cross-attention's keys and values
+    at_target = layers * (6 * width**2 + 2 * width * inner) + (vocabulary - 1) * width
+    torch.manual_seed(SEED)
+    if name.startswith("regard"):
+        steps, end, parameters = _regard(name, options, data, settings, prepared, chosen)
+    else:
+        steps, end, parameters = _peer(name, vocabulary, (layers, width, heads, inner), batches)
+    about = About(
+        corpus="Multi30k" if there else "pocket corpus",
+        torch=torch.__version__,
+        vocabulary=vocabulary,
+        tokens=tokens,
+        flops=6.0 * (source_tokens * at_source + tokens * at_target),
+        parameters=parameters,
+    )
+
+    def measure() -> float:
+        began = time.perf_counter()
+        for step in steps:
+            step()
+        return time.perf_counter() - began
+
+    measure()
+    return {"ready": lambda: None, "about": lambda: about, "round": measure, "end": end}
+
+
+def _regard(
+    name: str, options: dict[str, Any], data: Any, text: Any, prepared: Any, chosen: list[Any]
+) -> tuple[list[Callable[[], object]], Callable[[], None], int]:
+    """regard's own step, as its loop makes it."""
+    import torch
+
+    from regard.models.config import ModelConfig
+    from regard.train.config import RunConfig, TrainConfig
+    from regard.train.loop import advance
+    from regard.train.memory import keep_large_blocks
+    from regard.train.resume import resumed_job
+
+    keep_large_blocks()
+    config = RunConfig(
+        data=data,
+        text=text,
+        model=ModelConfig.parse({"preset": options["preset"], "dropout": DROPOUT}),
+        train=TrainConfig(
+            batch_tokens=options["batch_tokens"],
+            optimizer="muon" if "Muon" in name else "adamw",
+            learning_rate=RATE,
+            schedule="constant",
+            label_smoothing=SMOOTHING,
+            clip=CLIP,
+            max_steps=10**6,
+        ),
+    )
+    job, _ = resumed_job(config, Path(options["home"]) / name, prepared, torch.device("cpu"))
+    team = job.team()
+    steps = [
+        lambda examples=examples: advance(job, team, [examples], len(chosen), time.perf_counter())
+        for examples in chosen
+    ]
+    return steps, lambda: team.__exit__(), sum(parameter.numel() for parameter in job.network.parameters())
+
+
+def _peer(
+    name: str, vocabulary: int, size: tuple[int, int, int, int], batches: list[Any]
+) -> tuple[list[Callable[[], object]], Callable[[], None], int]:
+    import peers
+
+    build = peers.TorchTransformer if name == "torch.nn.Transformer" else peers.Marian
+    network = build(vocabulary, *size, DROPOUT)
+    step = peers.plain_loop(network, RATE, SMOOTHING, CLIP)
+    steps = [lambda batch=batch: step(batch.source, batch.target_in, batch.target_out) for batch in batches]
+    return steps, lambda: None, sum(parameter.numel() for parameter in network.parameters())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Several processes that make each step together: one a core, each single-threaded, on weights in shared memory.
+
+Small networks are many small operations, and threads that meet after each of them wait more than they compute; processes that meet
+three times a step do not. On one batch, given the number of workers, the result is the same to the last bit every time.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from regard.data.batches import split
+from regard.errors import TrainError
+from regard.train.shared import shared
+from regard.train.worker import Examples, Sums, Worker
+
+MOST = 8
+_PDEATHSIG = 1  # prctl.h
+
+
+def team_size(device: torch.device) -> int:
+    """One worker a thread that torch may use; one alone where processes cannot be forked safely."""
+    forks = sys.platform.startswith("linux") and not torch.cuda.is_available()
+    return min(MOST, torch.get_num_threads()) if device.type == "cpu" and forks else 1
+
+
+def share_weights(network: nn.Module) -> None:
+    """Move a network's weights to where forked processes see every change of them."""
+    parameters = list(network.parameters())
+    for parameter, place in zip(parameters, shared([p.detach() for p in parameters]), strict=True):
+        parameter.data = place
+
+
+class Team:
+    """The workers of a run. The first works in this process, the others in processes that end with it."""
+
+    def __init__(self, workers: list[Worker]) -> None:
+        self._here, *others = workers
+        self._away = [_Process(worker) for worker in others]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._away:
+            process.close()
+
+    def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
+        """Differentiate the loss of these batches, summed over their target tokens; the sums tell how large it is."""
+        lengths = self._here.prepared.train.source_lengths, self._here.prepared.train.target_lengths
+        parts = [split(batch, *lengths, 1 + len(self._away)) for batch in batches]
+        with _single_threaded(bool(self._away)):
+            done = self._each(
+                "gradient", [(step, epoch, [part[n] for part in parts]) for n in range(1 + len(self._away))]
+            )
+        return Sums(sum(sums.loss for sums in done), sum(sums.nll for sums in done), sum(sums.tokens for sums in done))
+
+    def norm(self) -> float:
+        """The length of the gradient, once it is added up."""
+        with _single_threaded(bool(self._away)):
+            return float(sum(self._each("combine", [()] * (1 + len(self._away)))) ** 0.5)
+
+    def update(self, learning_rate: float, scale: float) -> None:
+        """Move the weights by the gradient times `scale`."""
+        with _single_threaded(bool(self._away)):
+            self._each("update", [(learning_rate, scale)] * (1 + len(self._away)))
+
+    def _each(self, phase: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
+        """Let every worker do its part of a phase, and wait for all."""
+        mine, *theirs = arguments
+        for process, given in zip(self._away, theirs, strict=True):
+            process.begin(phase, given)
+        result = getattr(self._here, phase)(*mine)
+        return [result, *(process.end() for process in self._away)]
+
+
+class _Process:
+    """A worker in a process of its own, told by a pipe what to do."""
+
+    def __init__(self, worker: Worker) -> None:
+        context = multiprocessing.get_context("fork")
+        self._pipe, its_pipe = context.Pipe()
+        parent = os.getpid()
+        self._process = context.Process(target=_serve, args=(worker, its_pipe, self._pipe, parent), daemon=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # fork beside threads: the child uses none of theirs
+            self._process.start()
+        its_pipe.close()
+
+    def begin(self, phase: str, arguments: tuple[Any, ...]) -> None:
+        try:
+            self._pipe.send((phase, arguments))
+        except OSError:
+            raise self._death() from None
+
+    def end(self) -> Any:
+        try:
+            result = self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._death() from None
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def close(self) -> None:
+        self._pipe.close()
+        self._process.kill()
+        self._process.join()
+
+    def _death(self) -> TrainError:
+        self._process.join(timeout=5)
+        return TrainError(
+            f"a training process ended unexpectedly (exit code {self._process.exitcode}; -9 means killed, often for want of memory); "
+            f"run the same command again to resume, with a smaller train.batch_tokens in a new run if it happens again"
+        )
+
+
+def _serve(worker: Worker, pipe: Connection, other_end: Connection, parent: int) -> None:
+    """The life of a worker's process: it ends with its parent, and leaves signals from the keyboard to it."""
+    other_end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    torch.set_num_threads(1)
+    while os.getppid() == parent:
+        try:
+            phase, arguments = pipe.recv()
+        except EOFError:
+            break
+        method: Callable[..., Any] = getattr(worker, phase)
+        try:
+            pipe.send(method(*arguments))
+        except Exception as error:
+            pipe.send(error)
+    os._exit(0)
+
+
+@contextmanager
+def _single_threaded(wanted: bool) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if wanted:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if wanted:
+            torch.set_num_threads(before)

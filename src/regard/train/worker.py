@@ -1,0 +1,124 @@
+"""What one process contributes to a step: the gradient of its part of the batch, then the update of its share of the weights.
+
+A step has three phases, and every worker ends one before any begins the next:
+
+    gradient   each worker differentiates the summed loss of its part of the batch
+    combine    each adds up what all found for its share of the weights
+    update     each moves its share
+
+Alone, a worker has all of the batch and of the weights.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.batches import make_batch
+from regard.data.prepare import Prepared
+from regard.models.transformer import Transformer
+from regard.train.config import RunConfig
+from regard.train.loss import batch_loss
+from regard.train.optimizer import Optimizer
+from regard.train.shared import shared
+
+Examples = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Over a part of a batch: the loss, -log p of the reference, and the target tokens they are sums over."""
+
+    loss: float
+    nll: float
+    tokens: int
+
+
+class Worker:
+    """Worker `number` of `optimizer.shares`."""
+
+    def __init__(
+        self,
+        number: int,
+        config: RunConfig,
+        prepared: Prepared,
+        network: Transformer,
+        optimizer: Optimizer,
+        gradients: list[list[Tensor]],  # of each worker, where there are several: in shared memory
+        device: torch.device,
+    ) -> None:
+        self.number = number
+        self.config = config
+        self.prepared = prepared
+        self.network = network
+        self.optimizer = optimizer
+        self.gradients = gradients
+        self.device = device
+        self.parameters = list(network.parameters())
+        for parameter, place in zip(self.parameters, gradients[0] if gradients else (), strict=False):
+            parameter.grad = place  # where `combine` adds up
+
+    def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
+        """Differentiate the loss of these parts of the step's batches."""
+        seed, several = self.config.train.seed, len(self.gradients)
+        torch.manual_seed((seed * 1_000_003 + step) * max(1, several) + self.number)
+        self.network.train()
+        found: list[Tensor] | None = None
+        loss_sum, nll_sum, tokens = 0.0, 0.0, 0
+        for examples in batches:
+            if not len(examples):  # fewer examples than workers
+                continue
+            batch = make_batch(
+                self.prepared.train,
+                examples,
+                self.prepared.tokenizers,
+                dropout=self.config.text.dropout,
+                seed=seed,
+                epoch=epoch,
+            )
+            loss, nll = batch_loss(self.network, batch, self.config.train.label_smoothing, self.device)
+            new = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
+            if found is None:
+                found = list(new)
+            else:
+                torch._foreach_add_(found, new)
+            loss_sum, nll_sum, tokens = loss_sum + loss.item(), nll_sum + nll.item(), tokens + batch.tokens
+        self._keep(found)
+        return Sums(loss_sum, nll_sum, tokens)
+
+    def _keep(self, found: list[Tensor] | None) -> None:
+        if not self.gradients:
+            assert found is not None, "a batch without examples"
+            for parameter, gradient in zip(self.parameters, found, strict=True):
+                parameter.grad = gradient
+        elif found is None:
+            torch._foreach_zero_(self.gradients[self.number])
+        else:
+            torch._foreach_copy_(self.gradients[self.number], found)
+
+    def combine(self) -> float:
+        """Add up the gradients of this worker's share of the weights; returns their squared norm."""
+        mine = self.optimizer.share(self.number)
+        if self.gradients:
+            place = {parameter: index for index, parameter in enumerate(self.parameters)}
+            for parameter in mine:
+                total, *others = (gradients[place[parameter]] for gradients in self.gradients)
+                for other in others:
+                    total.add_(other)
+        norms = torch._foreach_norm([parameter.grad for parameter in mine if parameter.grad is not None])
+        return float(torch.stack(norms).square().sum()) if norms else 0.0
+
+    def update(self, learning_rate: float, scale: float) -> None:
+        """Move this worker's share of the weights by the gradients times `scale`."""
+        torch._foreach_mul_([p.grad for p in self.optimizer.share(self.number) if p.grad is not None], scale)
+        self.optimizer.step(learning_rate, self.number)
+
+
+def gradient_buffers(network: Transformer, workers: int) -> list[list[Tensor]]:
+    """Where the gradients of several workers meet; one alone needs no such place."""
+    if workers == 1:
+        return []
+    zeros = [torch.zeros((), dtype=parameter.dtype).expand(parameter.shape) for parameter in network.parameters()]
+    return [shared(zeros) for _ in range(workers)]
