@@ -40,18 +40,18 @@ class _Smoothed(torch.autograd.Function):
         hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
         weight_gradient = table_gradient[:outputs]
         rows = max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS)
-        room = hidden.new_empty(min(rows, len(targets)), outputs)
+        room = hidden.new_empty(rows * outputs)
         for first in range(0, len(targets), rows):
-            chunk = slice(first, first + rows)
-            scores = room[: len(targets) - first]
-            torch.mm(hidden[chunk], weight.T, out=scores)
-            highest = scores.amax(dim=1, keepdim=True)
+            piece = hidden[first : first + rows]
+            scores = room[: outputs * len(piece)].view(outputs, -1)  # [V, n]: so laid out, the products are faster
+            torch.mm(weight, piece.T, out=scores)
+            highest = scores.amax(dim=0)
             scores.sub_(highest).exp_()
-            total = scores.sum(dim=1, keepdim=True)
-            log_normaliser[chunk] = (highest + total.log()).squeeze(1)
+            total = scores.sum(dim=0)
+            log_normaliser[first : first + rows] = highest + total.log()
             if wanted:  # p = scores / total, divided on the side of the D columns, of which there are fewer
-                hidden_gradient[chunk] = (scores @ weight).div_(total)
-                weight_gradient.addmm_(scores.T, hidden[chunk] / total, beta=min(first, 1))  # the first overwrites
+                hidden_gradient[first : first + rows] = (scores.T @ weight).div_(total[:, None])
+                weight_gradient.addmm_(scores, piece / total[:, None], beta=min(first, 1))  # the first overwrites
         chosen, everything = weight[targets], weight.sum(dim=0)
         nll = (log_normaliser - (hidden * chosen).sum(dim=1)).sum()
         uniform = (log_normaliser - hidden @ everything / outputs).sum()  # mean_v(-log p_v) of each token

@@ -22,7 +22,7 @@ def orthogonalised(matrices: Tensor) -> Tensor:
     x = x / (torch.linalg.matrix_norm(x, keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
         gram = x @ x.transpose(1, 2)
-        x = a * x + torch.baddbmm(gram, gram, gram, beta=b, alpha=c) @ x
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.transpose(1, 2) if tall else x
 
 
