@@ -10,7 +10,15 @@ import pytest
 
 from regard import files
 from regard.errors import DiskError
-from regard.files import disk_errors, remove_leftovers, to_json, to_json_line, whole_directory, write_whole
+from regard.files import (
+    disk_errors,
+    remove_leftovers,
+    remove_whole,
+    to_json,
+    to_json_line,
+    whole_directory,
+    write_whole,
+)
 
 
 def test_a_directory_appears_with_all_its_files(tmp_path: Path) -> None:
@@ -28,6 +36,59 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
         (staging / "a").write_text(str(1 // 0), encoding="utf-8")
     assert (tmp_path / "d/a").read_text(encoding="utf-8") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+
+def test_a_rename_that_is_refused_puts_the_old_one_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with whole_directory(tmp_path / "d") as staging:
+        (staging / "a").write_text("old", encoding="utf-8")
+    rename = Path.rename
+
+    def refused(path: Path, target: Path) -> Path:
+        if target == tmp_path / "d" and not path.name.endswith("-old"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(DiskError, match="no space left"), whole_directory(tmp_path / "d") as staging:
+        (staging / "a").write_text("new", encoding="utf-8")
+    assert (tmp_path / "d/a").read_text(encoding="utf-8") == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+
+@pytest.mark.parametrize("deadly", range(1, 5))
+def test_deleted_at_one_stroke(tmp_path: Path, deadly: int) -> None:
+    """A process that deletes a directory dies before its nth call: the directory is whole, or there is none."""
+    (tmp_path / "d").mkdir()
+    for name in "ab":
+        (tmp_path / "d" / name).write_text(name, encoding="utf-8")
+    script = """
+import os, sys
+from pathlib import Path
+from regard.files import remove_whole
+left = int(sys.argv[2])
+def die(event, arguments):
+    global left
+    left -= event in ("os.rename", "os.remove", "os.rmdir")
+    if left == 0:
+        os._exit(9)
+sys.addaudithook(die)
+remove_whole(Path(sys.argv[1]))
+"""
+    result = subprocess.run([sys.executable, "-c", script, str(tmp_path / "d"), str(deadly)], check=False)
+    assert result.returncode == 9  # a rename, two files, a directory
+    remove_leftovers(tmp_path)
+    left = [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))]
+    assert left == (["d", "d/a", "d/b"] if deadly == 1 else [])
+
+
+def test_a_disk_that_refuses_a_name_still_deletes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "d").mkdir()
+    monkeypatch.setattr(Path, "rename", refused)
+    remove_whole(tmp_path / "d")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("deadly", range(1, 9))

@@ -11,7 +11,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,21 +47,23 @@ def whole_directory(path: Path) -> Iterator[Path]:
     """A staging directory to fill. On success it is synced and renamed to `path`; on failure it is removed."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        staging = path.parent / f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}"
+        staging = _aside(path)
+        replaced = path.with_name(f"{staging.name}{_OLD}")
         staging.mkdir()
         try:
             yield staging
             for file in sorted(staging.rglob("*")):
                 sync(file)
             sync(staging)
-            replaced = path.with_name(f"{staging.name}{_OLD}") if path.exists() else None
-            if replaced is not None:  # never a moment without a whole copy on disk
+            if path.exists():  # never a moment without a whole copy on disk
                 path.rename(replaced)
             staging.rename(path)
             sync(path.parent)
-            if replaced is not None:
+            if replaced.exists():
                 shutil.rmtree(replaced)
         except BaseException:
+            if replaced.exists() and not path.exists():
+                replaced.rename(path)
             shutil.rmtree(staging, ignore_errors=True)
             raise
 
@@ -70,7 +72,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Replace a file atomically: the old content or the new one is there, never a part."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        staging = path.with_name(f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}")
+        staging = _aside(path)
         try:
             staging.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
             sync(staging)
@@ -79,6 +81,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
         except BaseException:
             staging.unlink(missing_ok=True)
             raise
+
+
+def remove_whole(path: Path) -> None:
+    """Delete a directory at one stroke: it is never seen half there, and what an interruption leaves of it is a leftover."""
+    doomed = path
+    with suppress(OSError):  # a full disk may refuse a new name, and deleting is what it needs
+        doomed = path.rename(_aside(path))
+    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def remove_leftovers(directory: Path) -> list[Path]:
@@ -96,6 +106,11 @@ def remove_leftovers(directory: Path) -> list[Path]:
         else:
             path.unlink(missing_ok=True)
     return leftovers
+
+
+def _aside(path: Path) -> Path:
+    """A name beside `path` that marks what lies there as unfinished."""
+    return path.with_name(f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}")
 
 
 def sync(path: Path) -> None:

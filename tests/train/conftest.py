@@ -1,32 +1,41 @@
-"""A corpus small enough to train on in seconds."""
+"""A corpus and settings small enough to train on in seconds, and processes of a test's own."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-LETTERS = "abcdefgh"
+from train.runs import Child, Undisturbed, small_settings
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> dict[str, str]:
-    """Words of a made-up language and the same words reversed and in upper case: learnable, and never the identity."""
-    lines = [" ".join(_word(i * 7 + j) for j in range(1 + i % 4)) for i in range(120)]
-    (tmp_path / "train.xx").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (tmp_path / "train.yy").write_text("".join(f"{line[::-1].upper()}\n" for line in lines), encoding="utf-8")
-    return {"src": str(tmp_path / "train.xx"), "tgt": str(tmp_path / "train.yy")}
+def settings(tmp_path: Path) -> dict[str, Any]:
+    """A run of a few dozen steps."""
+    return small_settings(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def _undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    return Undisturbed(tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.fixture
-def settings(corpus: dict[str, str]) -> dict[str, Any]:
-    """A run of a few dozen steps, with everything on that could disturb an exact resume."""
-    return {
-        "data": corpus,
-        "text": {"kind": "bpe", "vocabulary": 320, "dropout": 0.2},
-        "model": {"layers": 1, "width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.2},
-        "train": {"max_steps": 12, "batch_tokens": 120, "validate_every": 5, "save_every": 3, "warmup": 2, "keep": 2},
-    }
+def undisturbed(_undisturbed: Undisturbed, monkeypatch: pytest.MonkeyPatch) -> Undisturbed:
+    """Runs that nothing happened to, one for all tests of a file, and the corpus they share with those that are disturbed."""
+    monkeypatch.setenv("REGARD_CACHE", str(_undisturbed.home / "cache"))
+    return _undisturbed
 
 
-def _word(number: int) -> str:
-    return "".join(LETTERS[(number // 8**place + place) % 8] for place in range(2 + number % 3))
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[Callable[[], object]], Child]]:
+    """`start(function)` runs it in a process of its own, which does not outlive the test."""
+    children: list[Child] = []
+
+    def begin(function: Callable[[], object]) -> Child:
+        children.append(Child(function, tmp_path / f"stderr-{len(children)}"))
+        return children[-1]
+
+    yield begin
+    for child in children:
+        child.end()

@@ -71,9 +71,11 @@ def test_two_make_the_steps_of_one(settings: dict[str, Any], tmp_path: Path, opt
         torch.set_num_threads(1)
     for mine, theirs in zip(their_losses, losses, strict=True):
         assert mine == pytest.approx(theirs, rel=1e-4)
-    # What an optimiser makes of a rounding error can be a whole step where the gradient is nothing: embeddings of absent tokens apart.
     for name, value in expected.items():
-        torch.testing.assert_close(found[name], value, rtol=1e-3, atol=1e-4 if optimizer == "sgd" else 2e-3)
+        if not name.endswith(
+            "key.bias"
+        ):  # it moves no softmax, so its gradient is a rounding error that Adam makes a step of
+            torch.testing.assert_close(found[name], value, rtol=0, atol=1e-4)
     memory, their_memory = alone.optimizer.tensors(), together.optimizer.tensors()
     assert memory.keys() == their_memory.keys()
     assert all(memory[name].shape == their_memory[name].shape for name in memory)

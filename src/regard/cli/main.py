@@ -1,6 +1,7 @@
 """The `regard` command: its verbs, and what a user sees when something is wrong: one line and exit code 2, never a traceback."""
 
 import sys
+import threading
 import warnings
 
 import typer
@@ -43,6 +44,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def run() -> None:
     """The console script."""
     warnings.showwarning = _one_line_warning
+    threading.excepthook = _refused_in_a_thread
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -67,6 +69,12 @@ def _complain(message: str) -> int:
 
 def _one_line_warning(message: Warning | str, *where: object, **_: object) -> None:
     print(f"regard: warning: {message}", file=sys.stderr)  # noqa: T201
+
+
+def _refused_in_a_thread(failure: threading.ExceptHookArgs) -> None:
+    """What the disk refuses TensorBoard's writing thread is raised in the main one too, and told there."""
+    if not issubclass(failure.exc_type, OSError):
+        threading.__excepthook__(failure)
 
 
 def _verbs() -> list[str]:

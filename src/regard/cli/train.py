@@ -71,9 +71,10 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
         say("no data given: training on the pocket corpus, French to English")
     with TrainingProgress() as progress:
         run = train_run(config, out, progress)
-    if run.metrics is None:
+    if run.signal is not None:
         say(f"interrupted; everything is saved in {out}: run the same command again to go on")
-        raise typer.Exit(130)
+        raise typer.Exit(128 + run.signal)  # as a shell reports a command that the signal ended
+    assert run.metrics is not None
     if run.reason == "finished":
         say(f"{out}: this run is finished; choose another --out for a new one")
     say(summary(run.metrics))

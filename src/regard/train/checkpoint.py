@@ -5,7 +5,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError
-from regard.files import to_json, whole_directory
+from regard.files import remove_whole, to_json, whole_directory
 from regard.text.build import TokenizerPair
 
 OPTIMISER_FILE = "optimiser.safetensors"
@@ -82,12 +81,18 @@ def read_state(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def prune(run: Path, keep: int, save_every: int) -> None:
-    """Delete all but the newest `keep` checkpoints, the best and the latest.
+    """Delete all but the newest `keep` checkpoints, the best and the latest; where a pointer leads nowhere, nothing.
 
     Those that an interruption wrote between two regular ones do not count, so that a resumed run keeps what an uninterrupted one does.
+    Neither do those after the latest: a resumed run passed over them because they are damaged, and writes them anew in its time.
     """
-    regular = [directory for directory in checkpoints(run) if step_of(directory) % save_every == 0]
-    spared = {*regular[-keep:], read_pointer(run, "best"), read_pointer(run, "latest")}
-    for directory in checkpoints(run):
+    try:
+        best, latest = read_pointer(run, "best"), read_pointer(run, "latest")
+    except BundleError:
+        return
+    past = [directory for directory in checkpoints(run) if latest is not None and step_of(directory) <= step_of(latest)]
+    regular = [directory for directory in past if step_of(directory) % save_every == 0]
+    spared = {*regular[-keep:], best, latest}
+    for directory in past:
         if directory not in spared:
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_whole(directory)

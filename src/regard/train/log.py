@@ -35,8 +35,8 @@ def cut_back(path: Path, step: int) -> None:
         for line in lines:
             try:
                 happened = int(json.loads(line)["step"])
-            except (ValueError, KeyError, TypeError):
-                continue  # the half line of an interrupted write
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+                continue  # the half line of an interrupted write, or damage
             if happened <= step:
-                kept.append(line)
+                kept.append(line.removesuffix("\n") + "\n")  # a disk that was full may have taken all but the end
     write_whole(path, "".join(kept))

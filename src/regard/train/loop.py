@@ -162,6 +162,11 @@ def _validate(job: Job) -> Validated:
     job.network.eval()
     raw = _swap_in_average(job)
     loss = corpus_loss(job.network, prepared.valid, prepared.tokenizers, job.device)
+    if not math.isfinite(loss):
+        raise TrainError(
+            f"step {progress.step}: validation loss {loss}: the weights have exploded; "
+            f"lower train.learning_rate ({config.learning_rate}) and start anew with another --out"
+        )
     measured = quality(job.model, prepared.valid_pairs)
     if raw is not None:
         job.network.load_state_dict(raw)

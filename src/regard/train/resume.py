@@ -7,7 +7,7 @@ import torch
 
 from regard.bundle.bundle import REQUIRED, load_bundle
 from regard.bundle.config import BundleConfig, Languages, VocabularySizes
-from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
+from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.data.prepare import Prepared
 from regard.engine.model import Model
@@ -15,7 +15,7 @@ from regard.errors import BundleError, TrainError
 from regard.files import remove_leftovers
 from regard.models.build import build_model
 from regard.train.average import MovingAverage
-from regard.train.checkpoint import newest_valid, read_state
+from regard.train.checkpoint import checkpoint_name, newest_valid, prune, read_state
 from regard.train.config import RunConfig
 from regard.train.log import cut_back
 from regard.train.loop import Job
@@ -81,21 +81,25 @@ def _restore(job: Job, name: str) -> list[str]:
     job.optimizer.restore(memory)
     job.progress = Progress.from_json(state["progress"])
     write_pointer(job.run, "latest", name)
-    if job.progress.best_step == job.progress.step:
-        write_pointer(job.run, "best", name)
-    return [*_lost_best(job, name), *_other_machine(state, job.workers)]
+    lost = _point_at_best(job, name)
+    if not lost:  # an interruption may have come between a save and this; what is damaged can still be looked at
+        prune(job.run, job.config.train.keep, job.config.train.save_every)
+    return [*lost, *_other_machine(state, job.workers)]
 
 
-def _lost_best(job: Job, name: str) -> list[str]:
-    """Where the best checkpoint is damaged or gone, the next validation shall find a new one."""
+def _point_at_best(job: Job, name: str) -> list[str]:
+    """Let `best` name what was the best at this step; where that is damaged or gone, the next validation shall find a new one."""
+    progress = job.progress
+    if progress.best_step == 0:  # no validation yet; what `best` may name came later and is damaged
+        (job.run / "best").unlink(missing_ok=True)
+        return []
     try:
-        best = read_pointer(job.run, "best")
-        if best is not None:
-            verify_manifest(best, REQUIRED)
+        verify_manifest(job.run / checkpoint_name(progress.best_step), REQUIRED)
     except BundleError as error:
-        job.progress.best, job.progress.stale = None, 0
+        progress.best, progress.best_step, progress.stale = None, progress.step, 0
         write_pointer(job.run, "best", name)
         return [f"{error}; it was the best so far, and the next validation decides anew"]
+    write_pointer(job.run, "best", checkpoint_name(progress.best_step))
     return []
 
 

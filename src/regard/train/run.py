@@ -5,19 +5,22 @@ run/config.json  checkpoints/  latest  best  log.jsonl  translations.jsonl  metr
 
 import fcntl
 import os
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 
-from regard.bundle.bundle import resolve_device, save_bundle
+from regard.bundle.bundle import REQUIRED, resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
+from regard.bundle.manifest import verify_manifest
 from regard.data.prepare import Prepared, prepare
 from regard.engine.load import load
-from regard.errors import TrainError
+from regard.errors import BundleError, TrainError
 from regard.files import disk_errors, to_json, to_json_line, write_whole
 from regard.settings import read_json
 from regard.train import tensorboard
@@ -46,6 +49,7 @@ class Run:
     metrics: dict[str, Any] | None
     final: Final | None  # the evaluation, where it was made now
     prepared: Prepared | None
+    signal: int | None = None  # what interrupted it
 
 
 def cache_directory() -> Path:
@@ -68,10 +72,10 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
         job, notes = resumed_job(config, out, prepared, device)
         with ExitStack() as stack:
             everyone = [*_logs(out, job.progress.step, stack), *(listeners or [])]
-            interrupted = stack.enter_context(stop_requests())
-            reason = _follow(job, notes, interrupted, everyone)
+            asked = stack.enter_context(stop_requests())
+            reason = _follow(job, notes, lambda: bool(asked), everyone)
         if reason == "interrupted":
-            return Run(out, reason, None, None, prepared)
+            return Run(out, reason, None, None, prepared, signal=asked[0])
         _try_average(job)
         final = _measure(job)
         return Run(out, reason, final.metrics, final, prepared)
@@ -133,16 +137,28 @@ def _claimed(out: Path) -> Iterator[None]:
         out.mkdir(parents=True, exist_ok=True)
         lock = (out / LOCK).open("a")
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise TrainError(f"{out}: another process is training here; wait for it or choose another --out") from None
+        _lock(lock, out)
         try:
             yield
         finally:
             if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
                 (out / LOCK).unlink()
                 out.rmdir()
+
+
+def _lock(file: TextIO, out: Path) -> None:
+    """Claim the file; for a moment, wait for the processes of a run that was just killed."""
+    deadline = time.monotonic() + 1.0
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise TrainError(
+                    f"{out}: another process is training here; wait for it or choose another --out"
+                ) from None
+        time.sleep(0.05)
 
 
 def _refuse_other_settings(config: RunConfig, out: Path) -> None:
@@ -163,14 +179,17 @@ def _refuse_other_settings(config: RunConfig, out: Path) -> None:
 def _try_average(job: Job) -> None:
     """Let the mean of the last checkpoints be the best, if it is."""
     config = job.config.train
+    if config.average < 2:
+        return
     regular = [
         directory
         for directory in checkpoints(job.run)
         if step_of(directory) % config.save_every == 0 or step_of(directory) == job.progress.step
     ]
-    if config.average < 2 or len(regular) < 2:
+    averaged = [directory for directory in regular[-config.average :] if _is_sound(directory)]
+    if len(averaged) < 2:
         return
-    weights = mean_weights(regular[-config.average :])
+    weights = mean_weights(averaged)
     job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
     job.network.eval()
     if job.selects_by_bleu:
@@ -180,6 +199,16 @@ def _try_average(job: Job) -> None:
     if job.progress.best is None or value > job.progress.best:
         save_bundle(job.run / CHECKPOINTS / "average", weights, job.bundle, job.prepared.tokenizers)
         write_pointer(job.run, "best", f"{CHECKPOINTS}/average")
+
+
+def _is_sound(checkpoint: Path) -> bool:
+    """Whether it can be read; one that cannot is no reason to lose the run at its end."""
+    try:
+        verify_manifest(checkpoint, REQUIRED)
+    except BundleError as error:
+        warnings.warn(f"{error}; the average is made without it", stacklevel=2)
+        return False
+    return True
 
 
 def _measure(job: Job) -> Final:

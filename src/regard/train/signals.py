@@ -1,16 +1,16 @@
-"""Ctrl-C and SIGTERM: the first asks the loop to save and stop, the second ends the process at once."""
+"""Ctrl-C and SIGTERM while a run trains: the first asks the loop to save and stop, the second ends the process at once."""
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 
 @contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """A function that tells whether a stop was asked for. Outside the main thread, where no signal arrives, it says no."""
+def stop_requests() -> Iterator[list[int]]:
+    """The signals that asked for a stop so far. Outside the main thread, where none arrives, it stays empty."""
     asked: list[int] = []
 
     def remember(number: int, frame: FrameType | None) -> None:
@@ -19,11 +19,11 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
         asked.append(number)
 
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield asked
         return
     before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(asked)
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

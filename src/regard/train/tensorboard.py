@@ -15,7 +15,8 @@ class TensorBoardLog:
         from torch.utils.tensorboard import SummaryWriter
 
         self._directory = directory
-        self._writer = SummaryWriter(str(directory), purge_step=first_step)
+        with disk_errors(directory):
+            self._writer = SummaryWriter(str(directory), purge_step=first_step)
 
     def __call__(self, event: Event) -> None:
         values: dict[str, float] = {}
