@@ -124,6 +124,20 @@ def test_an_example_that_is_not_there_is_refused(tmp_path, char):
             corpus.source(example)
 
 
+def test_several_examples_at_once_are_the_same_as_one_by_one(tmp_path, char):
+    write_corpus(tmp_path, PAIRS, char, max_length=40)
+    corpus = Corpus.open(tmp_path)
+    examples = np.array([3, 0, 0, 2])
+    for several, one in ((corpus.sources, corpus.source), (corpus.targets, corpus.target)):
+        rows = several(examples)
+        assert [row.tolist() for row in rows.rows()] == [one(example).tolist() for example in examples]
+        assert rows.lengths.tolist() == [len(one(example)) for example in examples]
+        assert several(examples[:0]).rows() == []
+        for wrong in (-1, len(corpus)):
+            with pytest.raises(IndexError):
+                several(np.array([0, wrong]))
+
+
 def test_the_arrays_cannot_be_written_to(tmp_path, char):
     write_corpus(tmp_path, PAIRS, char, max_length=40)
     with pytest.raises(ValueError, match="read-only"):

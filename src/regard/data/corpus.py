@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from regard.errors import DataError
 from regard.files import to_json
 from regard.text.build import TokenizerPair
+from regard.text.packed import Packed, take
 
 FORMAT = 1
 CHUNK_PAIRS = 20_000
@@ -92,6 +93,14 @@ class Corpus:
         """[T] token ids."""
         return self._tokens("target", example)
 
+    def sources(self, examples: NDArray[np.int64]) -> Packed:
+        """The token ids of several examples, as fast as of one."""
+        return self._rows("source", examples)
+
+    def targets(self, examples: NDArray[np.int64]) -> Packed:
+        """The token ids of several examples."""
+        return self._rows("target", examples)
+
     @cached_property
     def source_lengths(self) -> NDArray[np.int64]:
         """[N] tokens of each source, without end mark."""
@@ -112,6 +121,12 @@ class Corpus:
             raise IndexError(f"example {example} of {len(self)}")
         start, end = self._offsets[side][example : example + 2]
         return self._ids[side][start:end]
+
+    def _rows(self, side: str, examples: NDArray[np.int64]) -> Packed:
+        if len(examples) and not 0 <= examples.min() <= examples.max() < len(self):
+            raise IndexError(f"examples {examples.min()} to {examples.max()} of {len(self)}")
+        starts, ends = self._offsets[side][examples], self._offsets[side][examples + 1]
+        return take(self._ids[side], starts, ends - starts)
 
 
 def write_corpus(
