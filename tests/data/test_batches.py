@@ -11,6 +11,7 @@ from regard.data.corpus import Corpus, write_corpus
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
 from regard.text.dropout import dropout_generator
+from regard.text.packed import pack
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=120)
 
@@ -264,8 +265,8 @@ def test_wide_vocabularies_are_batched_too(tmp_path):
 
         vocabulary = vocabulary()
 
-        def encode_batch(self, texts):
-            return [[int(word) for word in text.split()] for text in texts]
+        def packer(self):
+            return lambda texts: pack([[int(word) for word in text.split()] for text in texts])
 
     tokenizer = NumberTokenizer()
     tokenizers = TokenizerPair(tokenizer, tokenizer, joint=True)
