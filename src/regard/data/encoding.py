@@ -3,7 +3,7 @@
 It knows nothing of files.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from regard.text.tokenizer import Tokenizer
 
 CHUNK_PAIRS = 20_000
 CHUNK_CHARACTERS = 8_000_000  # very long lines end a chunk sooner
-ALONE_PAIRS = 60_000  # below so many, starting other processes takes longer than they save
+ALONE_PAIRS = 100_000  # below so many, starting other processes takes longer than they save
 
 NumberedPair = tuple[int, tuple[str, str]]
 
@@ -46,7 +46,7 @@ class Encoded:
 
 def encoded(
     pairs: Iterable[NumberedPair], tokenizers: TokenizerPair, max_length: int, workers: int
-) -> Iterator[Encoded]:
+) -> Generator[Encoded, None, None]:
     """What chunk after chunk of the pairs becomes; a large corpus is encoded by so many processes. Close it if not used up."""
     return ordered_map(partial(Encoder, tokenizers, max_length), chunks(pairs), workers, ALONE_PAIRS // CHUNK_PAIRS)
 

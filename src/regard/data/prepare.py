@@ -81,7 +81,7 @@ def is_intact(directory: Path) -> bool:
     """Whether an entry of the cache is there with every file as it was written."""
     try:
         record = json.loads((directory / "prepared.json").read_text(encoding="utf-8"))
-        return _digests(directory, record["files"]) == record["files"]
+        return bool(_digests(directory, record["files"]) == record["files"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
@@ -42,7 +42,7 @@ def default_workers() -> int:
 
 def ordered_map(
     make: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int, alone: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """The function that `make()` gives, applied to each item: to the first `alone` of them here, so that few items pay
     for no process, and to the others by `workers` processes that make the function for themselves.
 
@@ -54,7 +54,7 @@ def ordered_map(
     if workers < 2 or not _has_interpreter():
         yield from map(function, stream)
         return
-    for item in stream:
+    for item in stream:  # there are more
         yield from _by_processes(make, chain([item], stream), workers)
 
 
@@ -73,10 +73,10 @@ def _by_processes(
     with ExitStack() as stack:
         # A thread for each process, because a pipe that is full blocks who writes to it. They end after the processes.
         threads = stack.enter_context(ThreadPoolExecutor(workers))
-        waiting: deque[Future[Result]] = deque()
-        stack.callback(lambda: [future.cancel() for future in waiting])
         for _ in range(workers):
             idle.put(stack.enter_context(_Worker(make)))
+        waiting: deque[Future[Result]] = deque()
+        stack.callback(lambda: [future.cancel() for future in waiting])
         for item in items:
             if len(waiting) == workers * _WAITING:
                 yield waiting.popleft().result()
@@ -137,7 +137,7 @@ def serve() -> None:
             return
         try:
             function = function or make()
-            answer = function(item), None
+            answer: tuple[Any, Exception | None] = function(item), None
         except Exception as error:
             error.add_note(f"In another process:\n{traceback.format_exc()}")
             answer = None, error
