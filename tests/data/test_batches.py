@@ -11,6 +11,7 @@ from regard.data.corpus import Corpus, write_corpus
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
 from regard.text.dropout import dropout_generator
+from regard.text.packed import pack
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=120)
 
@@ -44,6 +45,46 @@ def test_batches_are_filled_greedily_from_short_to_long(rows, budget, seed):
             expected.append([width])
     found = [sorted(widths[batch].tolist()) for batch in plan(source, target, budget, seed, 0)]
     assert sorted(found) == sorted(expected)
+
+
+def planned_slowly(source, target, budget, seed, epoch):
+    """The same plan, example by example: what `plan` was before it was made fast, and must remain."""
+    generator = np.random.default_rng([seed, epoch])
+    widths = (np.maximum(source, target) + 1).tolist()
+    slants = (source - target).tolist()
+    order = generator.permutation(len(widths)).tolist()
+    order.sort(key=lambda example: (widths[example], slants[example]))  # stable
+    batches: list[list[int]] = []
+    for example in order:
+        if batches and (len(batches[-1]) + 1) * widths[example] <= budget:
+            batches[-1].append(example)
+        else:
+            batches.append([example])
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+WIDE = st.lists(st.tuples(*[st.integers(1, 40) | st.sampled_from([32_766, 32_767, 40_000, 70_000])] * 2), max_size=120)
+
+
+@settings(deadline=None)
+@given(
+    rows=LENGTHS | WIDE,
+    budget=st.integers(1, 200) | st.sampled_from([70_001, 140_002]),
+    seed=st.integers(0, 2**63),
+    epoch=st.integers(0, 1000),
+)
+def test_the_plan_is_the_one_that_it_always_was(rows, budget, seed, epoch):
+    source, target = lengths_of(rows)
+    found = plan(source, target, budget, seed, epoch)
+    assert [batch.tolist() for batch in found] == planned_slowly(source, target, budget, seed, epoch)
+
+
+def test_a_large_plan_is_the_one_that_it_always_was():
+    generator = np.random.default_rng(5)
+    source = generator.integers(1, 60, 50_000)
+    target = np.maximum(1, source + generator.integers(-9, 10, 50_000))
+    found = plan(source, target, 1024, 3, 7)
+    assert [batch.tolist() for batch in found] == planned_slowly(source, target, 1024, 3, 7)
 
 
 @settings(deadline=None)
@@ -224,8 +265,8 @@ def test_wide_vocabularies_are_batched_too(tmp_path):
 
         vocabulary = vocabulary()
 
-        def encode_batch(self, texts):
-            return [[int(word) for word in text.split()] for text in texts]
+        def packer(self):
+            return lambda texts: pack([[int(word) for word in text.split()] for text in texts])
 
     tokenizer = NumberTokenizer()
     tokenizers = TokenizerPair(tokenizer, tokenizer, joint=True)

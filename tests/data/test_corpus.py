@@ -1,17 +1,19 @@
 """A corpus read back equals each line encoded by itself."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import corpus as corpus_module
-from regard.data.corpus import Corpus, Counts, write_corpus
+from regard.data import encoding
+from regard.data.corpus import Corpus, Counts, write_corpus, write_numbered
 from regard.errors import DataError
 from regard.text.build import TokenizerPair, learn, learn_pair
 from regard.text.config import TextConfig
+from regard.text.packed import pack
 
 PAIRS = [
     ("a red house", "ein rotes Haus"),
@@ -39,7 +41,7 @@ def char():
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("chunk", [1, 2, 20_000])
 def test_every_kept_pair_reads_back_as_it_encodes(tmp_path, monkeypatch, kind, joint, chunk):
-    monkeypatch.setattr(corpus_module, "CHUNK_PAIRS", chunk)
+    monkeypatch.setattr(encoding, "CHUNK_PAIRS", chunk)
     pair = tokenizers(kind=kind, joint=joint, vocabulary=300)
     write_corpus(tmp_path, PAIRS, pair, max_length=40)
     corpus = Corpus.open(tmp_path)
@@ -68,15 +70,15 @@ def test_a_hundred_thousand_characters_are_too_long_and_no_obstacle(tmp_path, ch
 
 
 def test_long_lines_end_a_chunk_early(tmp_path, monkeypatch, char):
-    monkeypatch.setattr(corpus_module, "CHUNK_CHARACTERS", 10)
+    monkeypatch.setattr(encoding, "CHUNK_CHARACTERS", 10)
     sizes = []
 
     class Spy:
         vocabulary = char.source.vocabulary
 
-        def encode_batch(self, texts):
-            sizes.append(len(texts))
-            return char.source.encode_batch(texts)
+        def packer(self):
+            packer = char.source.packer()
+            return lambda texts: sizes.append(len(texts)) or packer(texts)
 
     lines = [("a", "b"), ("a" * 9, "b"), ("a", "b"), ("a", "b")]
     write_corpus(tmp_path, lines, TokenizerPair(Spy(), char.target, joint=False), 40)
@@ -90,8 +92,8 @@ class NumberTokenizer:
     def __init__(self, size):
         self.vocabulary = range(size)
 
-    def encode_batch(self, texts):
-        return [[int(word) for word in text.split()] for text in texts]
+    def packer(self):
+        return lambda texts: pack([[int(word) for word in text.split()] for text in texts])
 
 
 @pytest.mark.parametrize(("size", "width"), [(65_535, 2), (65_536, 4), (100_000, 4)])
@@ -108,7 +110,7 @@ def test_any_numbers_survive(tmp_path_factory, rows, chunk):
     directory = tmp_path_factory.mktemp("corpus")
     tokenizer = NumberTokenizer(1000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_module, "CHUNK_PAIRS", chunk)
+        patch.setattr(encoding, "CHUNK_PAIRS", chunk)
         pairs = [(" ".join(map(str, s)), " ".join(map(str, t))) for s, t in rows]
         write_corpus(directory, pairs, TokenizerPair(tokenizer, tokenizer, joint=True), 5)
     corpus = Corpus.open(directory)
@@ -122,6 +124,42 @@ def test_an_example_that_is_not_there_is_refused(tmp_path, char):
     for example in (-1, len(corpus)):
         with pytest.raises(IndexError):
             corpus.source(example)
+
+
+@pytest.mark.parametrize(
+    ("kind", "joint"), [("bpe", True), ("bpe", False), ("unigram", True), ("word", True), ("char", False)]
+)
+def test_several_processes_write_the_same_bytes(tmp_path, monkeypatch, kind, joint):
+    pair = tokenizers(kind=kind, joint=joint, vocabulary=300)
+    pairs = [(source and f"{source} {number}", target) for number in range(30) for source, target in PAIRS]
+    pairs += [("a " * number, "b") for number in range(10, 70)]
+    write_numbered(tmp_path / "one", enumerate(pairs, 1), pair, 30, workers=1)
+    monkeypatch.setattr(encoding, "CHUNK_PAIRS", 20)
+    monkeypatch.setattr(encoding, "ALONE_PAIRS", 40)
+    started = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1])
+    counts = write_numbered(tmp_path / "several", enumerate(pairs, 1), pair, 30, workers=2)
+    assert len(started) == 2
+    assert min(counts.kept, counts.too_long, counts.empty) > 20
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "several").iterdir())
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "several" / name).read_bytes(), name
+
+
+def test_several_examples_at_once_are_the_same_as_one_by_one(tmp_path, char):
+    write_corpus(tmp_path, PAIRS, char, max_length=40)
+    corpus = Corpus.open(tmp_path)
+    examples = np.array([3, 0, 0, 2])
+    for several, one in ((corpus.sources, corpus.source), (corpus.targets, corpus.target)):
+        rows = several(examples)
+        assert [row.tolist() for row in rows.rows()] == [one(example).tolist() for example in examples]
+        assert rows.lengths.tolist() == [len(one(example)) for example in examples]
+        assert several(examples[:0]).rows() == []
+        for wrong in (-1, len(corpus)):
+            with pytest.raises(IndexError):
+                several(np.array([0, wrong]))
 
 
 def test_the_arrays_cannot_be_written_to(tmp_path, char):

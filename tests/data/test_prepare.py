@@ -3,11 +3,16 @@
 import io
 import os
 import resource
+import signal
+import subprocess
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
+from regard.data import encoding
 from regard.data import prepare as prepare_module
 from regard.data.batches import make_batch
 from regard.data.config import DataConfig
@@ -15,6 +20,7 @@ from regard.data.corpus import Corpus, Counts
 from regard.data.holdout import hold_out
 from regard.data.prepare import is_intact, prepare
 from regard.errors import DataError, DiskError, RegardError
+from regard.text.build import learn_pair
 from regard.text.config import TextConfig
 
 CHAR = TextConfig(kind="char")
@@ -125,6 +131,20 @@ def test_the_hold_out_depends_on_its_seed_alone():
     first, again, other = (hold_out(pairs, 256, seed) for seed in (1, 1, 2))
     assert first == again
     assert first != other
+
+
+def test_the_hold_out_is_the_one_that_it_always_was():
+    """Each usable pair gets the next number of one generator, and the smallest are taken."""
+    pairs = sentences(25_000)
+    for index in range(0, 25_000, 7):
+        pairs[index] = (" ", "\u200b")[index % 2], "x"
+    usable = [line for line, (source, _) in enumerate(pairs, 1) if source not in (" ", "\u200b")]
+    generator = np.random.default_rng([4, 0])
+    numbers = {line: generator.random() for line in usable}
+    chosen = sorted(sorted(usable, key=numbers.__getitem__)[: len(usable) // 100])
+    held = hold_out(pairs, 256, 4)
+    assert held.usable == len(usable)
+    assert list(held.pairs) == [(line, pairs[line - 1]) for line in chosen]
 
 
 def test_every_pair_is_as_likely_to_be_held_out():
@@ -272,6 +292,80 @@ def test_an_interrupted_preparation_leaves_nothing(tmp_path, cache, monkeypatch)
             prepare(data, CHAR, cache)
     assert os.listdir(cache) == []
     assert len(prepare(data, CHAR, cache).train) == 49
+
+
+def entry_of(ready):
+    """Every file of an entry, and what it holds."""
+    home = ready.train.directory.parent
+    return {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def test_several_processes_prepare_the_same(tmp_path, monkeypatch):
+    pairs = [*sentences(350), *[("so long that it is not used", f"zu lang {number}") for number in range(50)]]
+    data = DataConfig(**moses(tmp_path, pairs), max_length=6)
+    monkeypatch.setenv("REGARD_WORKERS", "1")
+    one = prepare(data, TextConfig(vocabulary=300), tmp_path / "one")
+    monkeypatch.setattr(encoding, "CHUNK_PAIRS", 30)
+    monkeypatch.setattr(encoding, "ALONE_PAIRS", 60)
+    monkeypatch.setenv("REGARD_WORKERS", "2")
+    two = prepare(data, TextConfig(vocabulary=300), tmp_path / "two")
+    assert 0 < two.counts.too_long < two.counts.kept
+    assert (one.key, one.counts, entry_of(one)) == (two.key, two.counts, entry_of(two))
+
+
+def test_an_error_while_several_processes_work_leaves_nothing(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr(encoding, "CHUNK_PAIRS", 30)
+    monkeypatch.setattr(encoding, "ALONE_PAIRS", 0)
+    monkeypatch.setenv("REGARD_WORKERS", "2")
+    pairs = sentences(400)
+    files = moses(tmp_path, pairs)
+    (tmp_path / "train.de").write_text("".join(f"{t}\n" for _, t in pairs[:-1]), encoding="utf-8")
+    valid = {f"valid_{key}": path for key, path in moses(tmp_path, sentences(5), "valid").items()}
+    monkeypatch.setattr(prepare_module, "learn_pair", lambda *_: learn_pair(CHAR, lambda: pairs))  # reads nothing
+    message = the_error({**files, **valid}, cache)
+    assert message.startswith(f"{tmp_path}/train.en has 400 lines but {tmp_path}/train.de has 399")
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.text.char.CharTokenizer.encode_batch", None)  # only here: the others work
+        assert len(prepare(DataConfig(**moses(tmp_path, pairs)), CHAR, cache).train) == 396
+
+
+INTERRUPTED = """
+import sys, time
+from regard.cli import main, progress
+from regard.data import encoding, prepare
+from regard.train.events import Preparing
+
+encoding.CHUNK_PAIRS, encoding.ALONE_PAIRS, prepare.REPORT_EVERY = 10, 0, 100
+
+def pause(self, event):
+    if isinstance(event, Preparing) and event.doing == "encoding" and event.pairs == 300:
+        print("now", flush=True)
+        time.sleep(300)
+
+progress.TrainingProgress.__call__ = pause
+main.run()
+"""
+
+
+def test_ctrl_c_while_several_processes_work(tmp_path):
+    files = moses(tmp_path, sentences(400))
+    arguments = ["train", "--src", files["src"], "--tgt", files["tgt"], "--out", str(tmp_path / "run")]
+    home = os.environ | {"REGARD_WORKERS": "2", "REGARD_CACHE": str(tmp_path / "cache")}
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, *arguments, "--set", "text.kind=char"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=home,
+    ) as process:
+        assert process.stdout.readline() == b"now\n"
+        assert [path.name for path in (tmp_path / "cache" / "corpora").iterdir()]
+        os.killpg(process.pid, signal.SIGINT)
+        told = process.stderr.read().decode()
+        assert process.wait() == 130
+    assert told == "loading torch ..\n"
+    assert list((tmp_path / "cache" / "corpora").iterdir()) == []
+    assert not (tmp_path / "run").exists()
 
 
 def test_only_old_leftovers_are_cleared_away(tmp_path, cache):

@@ -3,10 +3,14 @@
 import gzip
 import io
 import json
+import os
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from regard.data.readers import read_lines, read_pairs
+from regard.data import readers
+from regard.data.readers import read_lines, read_pairs, read_raw
 from regard.errors import DataError
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
@@ -57,6 +61,39 @@ def the_error(iterator):
 )
 def test_lines_end_at_the_newline_and_nowhere_else(tmp_path, name, content, lines):
     assert list(read_lines(written(tmp_path / name, content))) == lines
+
+
+BYTES = st.lists(st.sampled_from([b"\n", b"\r", b"a", "é".encode(), "\ufeff".encode(), b"\xff", b"\xe2\x80\xa8"]))
+
+
+@settings(deadline=None)
+@given(parts=BYTES, block=st.integers(1, 12))
+def test_any_bytes_in_blocks_of_any_size_are_the_same_lines(tmp_path_factory, parts, block):
+    content = b"".join(parts)
+    path = written(tmp_path_factory.mktemp("bytes") / "a.en", content)
+    expected = [line.removesuffix(b"\n") for line in io.BytesIO(content.removeprefix(b"\xef\xbb\xbf"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readers, "_BLOCK", block)
+        assert list(read_raw(path)) == expected
+        bad = next((number for number, line in enumerate(expected, 1) if b"\xff" in line), None)
+        if bad is None:
+            assert list(read_lines(path)) == [line.decode() for line in expected]
+        else:
+            lines = read_lines(path)
+            assert [next(lines) for _ in range(bad - 1)] == [line.decode() for line in expected[: bad - 1]]
+            assert the_error(lines).startswith(f"{path}:{bad}: not UTF-8 (byte 0xff at column ")
+
+
+def test_a_line_is_read_as_soon_as_it_is_there():
+    reading, writing = os.pipe()
+    with open(writing, "wb", buffering=0) as pipe:
+        lines = read_lines(f"/dev/fd/{reading}")
+        pipe.write(b"first\nsec")
+        assert next(lines) == "first"
+        pipe.write(b"ond\n")
+        assert next(lines) == "second"
+    assert list(lines) == []
+    os.close(reading)
 
 
 def test_a_line_of_a_hundred_thousand_characters_is_read_whole(tmp_path):

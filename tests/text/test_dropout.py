@@ -1,3 +1,4 @@
+import math
 import random
 from collections import Counter
 from itertools import pairwise, product
@@ -5,9 +6,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from regard.text import dropout as dropout_module
 from regard.text.build import learn
 from regard.text.config import TextConfig
-from regard.text.dropout import BpeDropout, dropout_generator
+from regard.text.dropout import BpeDropout, DropoutStreams, dropout_generator
 from regard.text.vocabulary import BYTE_PIECES, Vocabulary
 
 PIECES = ["ab", "▁a", "bc", "cab", "abab", "▁ab", "a", "b", "c", "▁"]  # from the best score to the worst
@@ -109,6 +111,65 @@ def test_it_depends_on_nothing_but_its_arguments(tokenizers):
     assert forward == backward[::-1]
     assert all(type(index) is int for row in backward for index in row)
     assert forward != [tokenizer.drop(row, 0.2, dropout_generator(1, 5, number)) for number, row in enumerate(rows)]
+
+
+def dropped_slowly(pieces: list[str], ranks: dict[str, int], probability: float, generator) -> list[str]:
+    """One word, every step from scratch: the candidates in order, and a draw that tells how many of them are dropped."""
+    symbols = list("".join(pieces))
+    draws = generator.random(len(symbols)).tolist()
+    for draw in draws:
+        places = [place for place in range(len(symbols) - 1) if symbols[place] + symbols[place + 1] in ranks]
+        places.sort(key=lambda place: ranks[symbols[place] + symbols[place + 1]])
+        dropped = 0 if draw < 1.0 - probability else max(1, int(math.log(1.0 - draw) / math.log(probability)))
+        if dropped >= len(places):
+            break
+        place = places[dropped]
+        symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
+    return symbols
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.3, 0.9])
+def test_a_draw_decides_a_step(pairs, probability, monkeypatch):
+    """The draws mean what they always meant: a run of an older version is resumed with the same segmentations."""
+    monkeypatch.setattr(dropout_module, "_MEMO_CUTS", 50)  # so that it is forgotten in between, too
+    tokenizer = learn(TextConfig(vocabulary=450), [text for pair in pairs for text in pair])
+    scores = [tokenizer._processor.get_score(index) for index in range(len(tokenizer.vocabulary) - 1)]
+    order = {score: rank for rank, score in enumerate(sorted(set(scores[258:]), reverse=True))}
+    pieces = tokenizer.vocabulary.pieces
+    ranks = {piece: order[scores[index]] for index, piece in enumerate(pieces[:-1]) if index >= 258}
+    words = ["the", "sailor", "unhappiness", "étudiants", "handwriting", "lighthouses" * 2, "counting" * 3]
+    streams = DropoutStreams(3, 9)
+    for number, word in enumerate(words * 40):
+        ids = tokenizer.encode(word)
+        found = tokenizer.drop(ids, probability, streams.of(number))
+        expected = dropped_slowly([pieces[index] for index in ids], ranks, probability, dropout_generator(3, 9, number))
+        assert [pieces[index] for index in found] == expected
+
+
+def test_the_words_of_a_sentence_take_their_draws_in_turn(tokenizers):
+    tokenizer = tokenizers["bpe", True].source
+    text = "the old sailor understood the unhappiness of others"
+    for number in range(50):
+        whole = dropout_generator(1, 0, number)
+        expected = []
+        for word in text.split():
+            expected += tokenizer.drop(tokenizer.encode(word), 0.3, whole)  # one generator draws on
+        assert tokenizer.drop(tokenizer.encode(text), 0.3, dropout_generator(1, 0, number)) == expected
+
+
+@pytest.mark.parametrize("key", [(0, 0, 0), (1, 2, 3), (-1, 7, 2**70 + 5), (2**70 + 5, -3, 5_000_000)])
+def test_a_stream_is_that_of_a_generator_made_for_it(key):
+    seed, epoch, sentence = (number % 2**64 for number in key)
+    made = np.random.Philox(
+        counter=np.array([0, 0, epoch, sentence], dtype=np.uint64), key=np.array([seed, 0], dtype=np.uint64)
+    )
+    expected = np.random.Generator(made).random(50).tolist()
+    assert dropout_generator(*key).random(50).tolist() == expected
+    streams = DropoutStreams(key[0], key[1])
+    streams.of(4).random(7)
+    assert streams.of(key[2]).random(50).tolist() == expected
+    streams.of(5).integers(0, 9, dtype=np.uint32)  # half of a number is left over
+    assert streams.of(key[2]).random(50).tolist() == expected
 
 
 def test_each_seed_epoch_and_sentence_has_numbers_of_its_own():

@@ -1,13 +1,16 @@
+import io
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
+import sentencepiece
 
 from regard.errors import TextError
 from regard.text.build import learn
 from regard.text.config import TextConfig
 from regard.text.subword import SubwordTokenizer
-from regard.text.vocabulary import BYTE_PIECES
+from regard.text.vocabulary import BYTE_PIECES, RESERVED
 
 SUBWORDS = ("bpe", "unigram")
 FIVE = ["low lower newest wides", "je suis étudiant", "il m'a entarté", "he hit me with a pie", "I am a student"]
@@ -87,6 +90,51 @@ def test_coverage_spells_the_rarest_characters_in_bytes(kind):
 def test_merges_stay_inside_of_words():
     tokenizer = learn(TextConfig(), ["of the"] * 100)
     assert tokenizer.words(tokenizer.encode("of the")) == [0, 1]
+
+
+def learned_from_lines(lines, size, spelled=()):
+    """What sentencepiece learns from the lines themselves, with every boundary that we want as a tab in them."""
+    model = io.BytesIO()
+    told = [line.translate({ord(character): "\t" for character in spelled}) for line in lines]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([RESERVED.sub("<\t\\1>", line) for line in told]),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=size,
+        hard_vocab_limit=False,
+        character_coverage=1.0,
+        required_chars="▁",
+        pretokenization_delimiter="\t",
+        byte_fallback=True,
+        minloglevel=3,
+        eos_id=0,
+        unk_id=1,
+        bos_id=-1,
+        pad_id=-1,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=True,
+    )
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+@pytest.mark.parametrize("coverage", [1.0, 0.97])
+@pytest.mark.parametrize("size", [330, 420, 8000])
+def test_words_and_counts_teach_bpe_what_the_lines_teach(pairs, size, coverage):
+    lines = [text for pair in pairs for text in pair]
+    lines += ["x<pad>y the</s>old<0x41> ▅ sa▅ilor <unk>", "日本 日本語 🙂", "low lower newest wides"] * 3
+    tokenizer = learn(TextConfig(vocabulary=size, character_coverage=coverage), lines)
+    counts = Counter(character for line in lines for character in line if character != " ")
+    ordered = sorted(counts, key=lambda character: (-counts[character], character))
+    covered = [sum(counts[character] for character in ordered[:kept]) for kept in range(len(ordered))]
+    spelled = {
+        character for character, share in zip(ordered, covered, strict=True) if share >= coverage * counts.total()
+    }
+    expected = learned_from_lines(lines, size, spelled | {"▅"})
+    assert (coverage < 1.0) == (len(spelled) > 0)
+    pieces = [(expected.id_to_piece(index), expected.get_score(index)) for index in range(expected.get_piece_size())]
+    found = tokenizer._processor
+    assert [(found.id_to_piece(index), found.get_score(index)) for index in range(found.get_piece_size())] == pieces
 
 
 @pytest.mark.parametrize("kind", SUBWORDS)

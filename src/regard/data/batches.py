@@ -7,8 +7,7 @@ It sees ids and lengths, never text or a model.
 Shapes: N examples of the corpus, B examples of a batch, S source tokens, T target tokens, both with the end mark.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
@@ -20,10 +19,9 @@ from torch import Tensor
 
 from regard.data.corpus import Corpus
 from regard.text.build import TokenizerPair
-from regard.text.dropout import dropout_generator
+from regard.text.dropout import DropoutStreams
+from regard.text.packed import Packed, pack
 from regard.text.tokenizer import Tokenizer
-
-Ids = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +69,35 @@ def plan(
     if batch_tokens < 1:
         raise ValueError(f"batch_tokens = {batch_tokens}: must be at least 1")
     generator = np.random.default_rng([seed, epoch])
-    widths = np.maximum(source_lengths, target_lengths).astype(np.int64) + 1
+    widths = _small(np.maximum(source_lengths, target_lengths).astype(np.int64) + 1)
     # Of equal widths, those whose other side is alike sit together: on real text 5 % of a batch less is padding.
-    slants = np.asarray(source_lengths, dtype=np.int64) - target_lengths
+    slants = _small(np.asarray(source_lengths, dtype=np.int64) - target_lengths)
     # Shuffle, then sort stably: examples of the same shape meet in a new order each epoch.
-    order = generator.permutation(len(widths)).astype(np.int64)
+    order = np.asarray(generator.permutation(len(widths)), dtype=np.int64)
     order = order[np.lexsort((slants[order], widths[order]))]
-    cuts = _cuts(widths[order].tolist(), batch_tokens)
+    cuts = _cuts(widths[order], batch_tokens)
     batches = [order[start:end] for start, end in pairwise(cuts)]
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def _cuts(widths: list[int], budget: int) -> list[int]:
+def _small(numbers: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+    """The same numbers in two bytes where they fit: such are sorted by radix, seven times as fast."""
+    limits = np.iinfo(np.int16)
+    fit = len(numbers) == 0 or (numbers.min() >= limits.min and numbers.max() <= limits.max)
+    return numbers.astype(np.int16) if fit else numbers
+
+
+def _cuts(widths: NDArray[np.integer[Any]], budget: int) -> list[int]:
     """Where to cut ascending `widths` so that each piece, as long as possible, fills at most `budget`."""
+    if not len(widths):
+        return []
     cuts = [0]
-    while cuts[-1] < len(widths):
-        cuts.append(_end(widths, cuts[-1], budget))
-    return cuts
-
-
-def _end(widths: list[int], start: int, budget: int) -> int:
-    # The area of widths[start:end] grows with end, and no more than budget // widths[start] can fit.
-    ends = range(start + 1, min(len(widths), start + budget // widths[start]) + 1)
-    return start + max(1, bisect_right(ends, budget, key=lambda end: (end - start) * widths[end - 1]))
+    changes = np.flatnonzero(np.diff(widths)) + 1
+    for begin, end in pairwise([0, *changes.tolist(), len(widths)]):  # a run of one width
+        room = max(1, budget // int(widths[begin]))
+        # The open piece may hold narrower ones; it takes as many of this width as it has room for, if any.
+        cuts += range(max(begin, cuts[-1] + room), end, room)
+    return [*cuts, len(widths)]
 
 
 def make_batch(
@@ -105,47 +109,54 @@ def make_batch(
     epoch: int = 0,
 ) -> Batch:
     """The tensors of these examples. With `dropout`, each is segmented anew as (seed, epoch, example) decide."""
-    examples = tuple(int(index) for index in indices)
-    sources: list[Ids] = [corpus.source(example) for example in examples]
-    targets: list[Ids] = [corpus.target(example) for example in examples]
+    examples = np.fromiter(indices, dtype=np.int64)
+    sources, targets = corpus.sources(examples), corpus.targets(examples)
     if dropout > 0.0:
-        limit = corpus.max_length
-        for place, example in enumerate(examples):
-            # Two streams for one example, so that its sides are segmented independently.
-            streams = [dropout_generator(seed, epoch, 2 * example + side) for side in (0, 1)]
-            sources[place] = _dropped(tokenizers.source, sources[place], dropout, streams[0], limit)
-            targets[place] = _dropped(tokenizers.target, targets[place], dropout, streams[1], limit)
+        streams = DropoutStreams(seed, epoch)
+        # Two streams for one example, so that its sides are segmented independently.
+        sources = _dropped(tokenizers.source, sources, dropout, streams, 2 * examples, corpus.max_length)
+        targets = _dropped(tokenizers.target, targets, dropout, streams, 2 * examples + 1, corpus.max_length)
     source_words, target_words = tokenizers.source.vocabulary, tokenizers.target.vocabulary
     source = _padded(sources, source_words.pad)
     target = _padded(targets, target_words.pad)
     start = np.full((len(examples), 1), target_words.pad, dtype=np.int64)
     return Batch(
-        source=torch.from_numpy(_ended(source, sources, source_words.EOS)),
+        source=torch.from_numpy(_ended(source, sources.lengths, source_words.EOS)),
         target_in=torch.from_numpy(np.concatenate([start, target[:, :-1]], axis=1)),
-        target_out=torch.from_numpy(_ended(target, targets, target_words.EOS)),
-        indices=examples,
-        tokens=sum(len(ids) + 1 for ids in targets),
+        target_out=torch.from_numpy(_ended(target, targets.lengths, target_words.EOS)),
+        indices=tuple(examples.tolist()),
+        tokens=len(targets.ids) + len(examples),
     )
 
 
-def _dropped(tokenizer: Tokenizer, ids: Ids, probability: float, generator: np.random.Generator, limit: int) -> Ids:
-    """A random segmentation, or the ordinary one where the random one is longer than any example may be."""
-    dropped = tokenizer.drop(ids.tolist(), probability, generator)
-    return np.array(dropped, dtype=np.int64) if len(dropped) <= limit else ids
+def _dropped(
+    tokenizer: Tokenizer,
+    rows: Packed,
+    probability: float,
+    streams: DropoutStreams,
+    sentences: NDArray[np.int64],
+    limit: int,
+) -> Packed:
+    """Random segmentations, or the ordinary one where the random one is longer than any example may be."""
+    cut: list[list[int]] = []
+    for ids, sentence in zip(rows.rows(), sentences.tolist(), strict=True):
+        usual = ids.tolist()
+        dropped = tokenizer.drop(usual, probability, streams.of(sentence))
+        cut.append(dropped if len(dropped) <= limit else usual)
+    return pack(cut)
 
 
-def _padded(rows: Sequence[Ids], pad: int) -> NDArray[np.int64]:
+def _padded(rows: Packed, pad: int) -> NDArray[np.int64]:
     """[B, longest + 1]: the rows, and at least one pad after each."""
-    lengths = np.array([len(row) for row in rows])
-    table = np.full((len(rows), lengths.max() + 1), pad, dtype=np.int64)
-    table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    table = np.full((len(rows.lengths), rows.lengths.max() + 1), pad, dtype=np.int64)
+    table[np.arange(table.shape[1]) < rows.lengths[:, None]] = rows.ids
     return table
 
 
-def _ended(table: NDArray[np.int64], rows: Sequence[Ids], end: int) -> NDArray[np.int64]:
+def _ended(table: NDArray[np.int64], lengths: NDArray[np.int64], end: int) -> NDArray[np.int64]:
     """[B, longest + 1]: a copy of the table with an end mark after each row."""
     ended = table.copy()
-    ended[np.arange(len(rows)), [len(row) for row in rows]] = end
+    ended[np.arange(len(lengths)), lengths] = end
     return ended
 
 

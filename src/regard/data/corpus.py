@@ -10,29 +10,27 @@ nothing of where the pairs came from.
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.encoding import NumberedPair, encoded, id_type
+from regard.data.processes import default_workers
 from regard.errors import DataError
 from regard.files import to_json
 from regard.text.build import TokenizerPair
+from regard.text.packed import Packed, take
 
 FORMAT = 1
-CHUNK_PAIRS = 20_000
-CHUNK_CHARACTERS = 8_000_000  # very long lines end a chunk sooner
 
 _OFFSET = np.dtype("<i8")
 _SIDES = ("source", "target")
-
-NumberedPair = tuple[int, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +90,14 @@ class Corpus:
         """[T] token ids."""
         return self._tokens("target", example)
 
+    def sources(self, examples: NDArray[np.int64]) -> Packed:
+        """The token ids of several examples, as fast as of one."""
+        return self._rows("source", examples)
+
+    def targets(self, examples: NDArray[np.int64]) -> Packed:
+        """The token ids of several examples."""
+        return self._rows("target", examples)
+
     @cached_property
     def source_lengths(self) -> NDArray[np.int64]:
         """[N] tokens of each source, without end mark."""
@@ -113,6 +119,12 @@ class Corpus:
         start, end = self._offsets[side][example : example + 2]
         return self._ids[side][start:end]
 
+    def _rows(self, side: str, examples: NDArray[np.int64]) -> Packed:
+        if len(examples) and not 0 <= examples.min() <= examples.max() < len(self):
+            raise IndexError(f"examples {examples.min()} to {examples.max()} of {len(self)}")
+        starts, ends = self._offsets[side][examples], self._offsets[side][examples + 1]
+        return take(self._ids[side], starts, ends - starts)
+
 
 def write_corpus(
     directory: Path, pairs: Iterable[tuple[str, str]], tokenizers: TokenizerPair, max_length: int
@@ -122,27 +134,29 @@ def write_corpus(
 
 
 def write_numbered(
-    directory: Path, pairs: Iterable[NumberedPair], tokenizers: TokenizerPair, max_length: int
+    directory: Path,
+    pairs: Iterable[NumberedPair],
+    tokenizers: TokenizerPair,
+    max_length: int,
+    workers: int | None = None,
 ) -> Counts:
-    """`write_corpus` for pairs that bring their line numbers, because some lines are left out."""
+    """`write_corpus` for pairs that bring their line numbers, because some lines are left out.
+
+    A large corpus is encoded by several processes, by default one for each processor; the files are the same.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     read = empty = too_long = kept = 0
     with ExitStack() as files:
         lines = files.enter_context((directory / "lines").open("wb"))
-        source = _SideWriter(files, directory / "source", len(tokenizers.source.vocabulary))
-        target = _SideWriter(files, directory / "target", len(tokenizers.target.vocabulary))
-        for chunk in _chunks(pairs):
-            sources = tokenizers.source.encode_batch([left for _, (left, _) in chunk])
-            targets = tokenizers.target.encode_batch([right for _, (_, right) in chunk])
-            lengths = np.array([(len(left), len(right)) for left, right in zip(sources, targets, strict=True)])
-            is_empty = (lengths == 0).any(axis=1)
-            is_long = (lengths > max_length).any(axis=1) & ~is_empty
-            keep = np.flatnonzero(~is_empty & ~is_long)
-            read, kept = read + len(chunk), kept + len(keep)
-            empty, too_long = empty + int(is_empty.sum()), too_long + int(is_long.sum())
-            lines.write(np.array([chunk[i][0] for i in keep], dtype=_OFFSET).tobytes())
-            source.add([sources[i] for i in keep])
-            target.add([targets[i] for i in keep])
+        source = _SideWriter(files, directory / "source", id_type(tokenizers.source))
+        target = _SideWriter(files, directory / "target", id_type(tokenizers.target))
+        chunks = encoded(pairs, tokenizers, max_length, workers or default_workers())
+        for chunk in files.enter_context(closing(chunks)):
+            lines.write(chunk.lines.astype(_OFFSET).tobytes())
+            source.add(chunk.source)
+            target.add(chunk.target)
+            read, kept = read + chunk.read, kept + len(chunk.lines)
+            empty, too_long = empty + chunk.empty, too_long + chunk.too_long
     counts = Counts(read=read, kept=kept, too_long=too_long, empty=empty)
     description = {
         "format": FORMAT,
@@ -158,36 +172,21 @@ def write_numbered(
 class _SideWriter:
     """The two growing files of one side."""
 
-    def __init__(self, files: ExitStack, stem: Path, vocabulary: int) -> None:
-        self.type = np.dtype("<u2" if vocabulary < 65_536 else "<u4")
+    def __init__(self, files: ExitStack, stem: Path, kind: np.dtype[Any]) -> None:
+        self.type = kind
         self.tokens = 0
         self.ids: BinaryIO = files.enter_context(stem.with_suffix(".ids").open("wb"))
         self.offsets: BinaryIO = files.enter_context(stem.with_suffix(".offsets").open("wb"))
         self.offsets.write(np.zeros(1, dtype=_OFFSET).tobytes())
 
-    def add(self, sentences: list[list[int]]) -> None:
-        lengths = np.array([len(sentence) for sentence in sentences], dtype=_OFFSET)
+    def add(self, sentences: Packed) -> None:
         # Through `write`, not `tofile`: only the former says why a disk refused.
-        self.offsets.write((self.tokens + np.cumsum(lengths)).astype(_OFFSET).tobytes())
-        total = int(lengths.sum())
-        self.ids.write(np.fromiter(chain.from_iterable(sentences), dtype=self.type, count=total).tobytes())
-        self.tokens += total
+        self.offsets.write((self.tokens + np.cumsum(sentences.lengths)).astype(_OFFSET).tobytes())
+        self.ids.write(sentences.ids.astype(self.type).tobytes())
+        self.tokens += len(sentences.ids)
 
     def description(self) -> dict[str, Any]:
         return {"type": self.type.str, "tokens": self.tokens}
-
-
-def _chunks(pairs: Iterable[NumberedPair]) -> Iterator[list[NumberedPair]]:
-    chunk: list[NumberedPair] = []
-    characters = 0
-    for numbered in pairs:
-        chunk.append(numbered)
-        characters += len(numbered[1][0]) + len(numbered[1][1])
-        if len(chunk) >= CHUNK_PAIRS or characters >= CHUNK_CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
 
 
 def _mapped(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:

@@ -5,6 +5,7 @@ Both are streams of pairs here, with a fingerprint of their content, so that wha
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def open_inputs(data: DataConfig) -> Inputs:
 def _files(data: DataConfig) -> Inputs:
     spoken = languages(data)
     paths = {role: path for role in INPUT_ROLES if (path := getattr(data, role)) is not None}
-    fingerprint = {role: digest_of(path) for role, path in paths.items()}
+    with ThreadPoolExecutor() as threads:
+        fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
     for role in paths.keys() & {"pairs", "valid_pairs"}:
         fingerprint[f"{role}.format"] = pair_format(paths[role])
     tests = None

@@ -14,14 +14,17 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from regard.data.config import STDIN, DataConfig, languages
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
-from regard.data.corpus import Corpus, Counts, NumberedPair, write_numbered
+from regard.data.corpus import Corpus, Counts, write_numbered
+from regard.data.encoding import NumberedPair
 from regard.data.holdout import hold_out, is_usable
 from regard.data.inputs import INPUT_ROLES, Inputs, Links, open_inputs
 from regard.data.readers import Languages, Pair, opened, shown
@@ -78,9 +81,15 @@ def is_intact(directory: Path) -> bool:
     """Whether an entry of the cache is there with every file as it was written."""
     try:
         record = json.loads((directory / "prepared.json").read_text(encoding="utf-8"))
-        return all(sha256_of(directory / name) == digest for name, digest in record["files"].items())
+        return bool(_digests(directory, record["files"]) == record["files"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def _digests(directory: Path, names: Iterable[str]) -> dict[str, str]:
+    """The SHA-256 of each file, several at a time: hashing needs no interpreter."""
+    with ThreadPoolExecutor() as threads:
+        return dict(threads.map(lambda name: (name, sha256_of(directory / name)), names))
 
 
 def _key(data: DataConfig, text: TextConfig, inputs: Inputs) -> str:
@@ -134,9 +143,9 @@ def _build(staging: Path, inputs: Inputs, data: DataConfig, text: TextConfig, pr
         "format": FORMAT,
         "counts": asdict(counts),
         "valid_counts": asdict(valid_counts),
-        "files": {
-            str(file.relative_to(staging)): sha256_of(file) for file in sorted(staging.rglob("*")) if file.is_file()
-        },
+        "files": _digests(
+            staging, [str(file.relative_to(staging)) for file in sorted(staging.rglob("*")) if file.is_file()]
+        ),
     }
     (staging / "prepared.json").write_text(to_json(record), encoding="utf-8")
 
@@ -269,7 +278,9 @@ def _remove_stale(cache: Path) -> None:
 
 def _reported(items: Iterable[Item], doing: str, progress: Progress | None) -> Iterator[Item]:
     """The same items; `progress` hears of them now and then."""
-    for count, item in enumerate(items):
-        if progress is not None and count % REPORT_EVERY == 0:
+    stream, count = iter(items), 0
+    while some := list(islice(stream, REPORT_EVERY)):
+        if progress is not None:
             progress(doing, count)
-        yield item
+        yield from some
+        count += len(some)

@@ -10,9 +10,10 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import zip_longest
+from io import BufferedIOBase
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -34,6 +35,7 @@ _FORMATS: dict[str, PairFormat] = {
     ".ndjson": "jsonl",
     ".tmx": "tmx",
 }
+_BLOCK = 1 << 20  # bytes read at once
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 
 
@@ -63,20 +65,36 @@ def read_pairs(
 
 def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a UTF-8 file without their "\\n"; a byte-order mark at the start is dropped."""
-    for number, raw in enumerate(read_raw(path), 1):
-        yield decode_line(raw, path, number)
+    number = 1
+    for block in _blocks(path):
+        try:
+            lines: Iterable[str] = block.decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            lines = (decode_line(raw, path, place) for place, raw in enumerate(block.split(b"\n"), number))
+        yield from lines
+        number += block.count(b"\n") + 1
 
 
 def read_raw(path: str | Path) -> Iterator[bytes]:
     """The lines as bytes, for who wants to go on after a line that is not UTF-8."""
+    for block in _blocks(path):
+        yield from block.split(b"\n")
+
+
+def _blocks(path: str | Path) -> Iterator[bytes]:
+    """Whole lines, many at a time, without the byte-order mark of the file and the last "\\n" of each block."""
     with opened(path) as file:
-        first = True
-        for line in file:
-            if first:
-                line, first = line.removeprefix(_BYTE_ORDER_MARK), False
-                if not line:
-                    continue  # nothing but the mark: an empty file
-            yield line.removesuffix(b"\n")
+        reader = cast(BufferedIOBase, file)  # `read1` hands over what is there: a person may be typing
+        start = reader.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
+        begun: list[bytes] = []  # the parts of a line whose end is not read yet
+        for block in chain([start], iter(lambda: reader.read1(_BLOCK), b"")):
+            lines, newline, rest = block.rpartition(b"\n")
+            if newline:
+                yield b"".join([*begun, lines])
+                begun = []
+            begun.append(rest)
+        if last := b"".join(begun):
+            yield last
 
 
 def decode_line(raw: bytes, path: str | Path, number: int) -> str:

@@ -19,7 +19,7 @@ from regard.text.config import Kind, TextConfig
 from regard.text.normalise import Form, normalise
 from regard.text.subword import SubwordTokenizer, learn_subword
 from regard.text.tokenizer import Tokenizer
-from regard.text.word import WordTokenizer, learn_word
+from regard.text.word import WordTokenizer, count_words, learn_word
 
 CONFIG_FILE = "tokenizer.json"
 _FORMAT = 1
@@ -91,14 +91,14 @@ def _named(pair: TokenizerPair) -> dict[str, Tokenizer]:
 
 
 def _learned(config: TextConfig, lines: Sequence[str], where: str) -> Tokenizer:
-    normalised = [text for text in (normalise(line, config.form, config.lowercase) for line in lines) if text]
-    if not normalised:
+    words = count_words(lines, config.form, config.lowercase)
+    if not words:
         raise TextError(f"{where} has no text to learn a tokeniser from; give it at least one line that is not blank")
     if config.kind == "word":
-        return learn_word(config, normalised)
+        return learn_word(config, words)
     if config.kind == "char":
-        return learn_char(config, normalised)
-    return learn_subword(config, normalised)
+        return learn_char(config, words)
+    return learn_subword(config, words, (normalise(line, config.form, config.lowercase) for line in lines))
 
 
 def _about(path: Path) -> dict[str, Any]:

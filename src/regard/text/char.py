@@ -5,7 +5,7 @@ Knows no files.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from regard.errors import TextError
@@ -15,6 +15,8 @@ from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from regard.text.packed import Packer
 
 
 class CharTokenizer:
@@ -47,6 +49,11 @@ class CharTokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
+    def packer(self) -> "Packer":
+        from regard.text.packed import pack
+
+        return lambda texts: pack(self.encode_batch(texts))
+
     def decode(self, ids: Sequence[int]) -> str:
         return self.vocabulary.text(ids)
 
@@ -60,21 +67,21 @@ class CharTokenizer:
         return {".vocab.json": (json.dumps(list(self._known), ensure_ascii=False, indent=0) + "\n").encode()}
 
 
-def learn_char(config: TextConfig, lines: Iterable[str]) -> CharTokenizer:
-    """The most frequent characters of normalised lines."""
-    characters = frequent_characters(lines, config.character_coverage, config.vocabulary)
+def learn_char(config: TextConfig, words: Mapping[str, int]) -> CharTokenizer:
+    """The most frequent characters of the counted words."""
+    characters = frequent_characters(words, config.character_coverage, config.vocabulary)
     return CharTokenizer(characters, config.form, config.lowercase)
 
 
-def frequent_characters(lines: Iterable[str], coverage: float, limit: int) -> list[str]:
-    """The fewest characters that make up the share `coverage` of the text without its spaces, and at most `limit`.
+def frequent_characters(words: Mapping[str, int], coverage: float, limit: int) -> list[str]:
+    """The fewest characters that make up the share `coverage` of the counted words, and at most `limit`.
 
     Of equally frequent ones the first in code point order.
     """
     counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line)
-    del counts[" "]
+    for word, count in words.items():
+        for character in word:
+            counts[character] += count
     wanted = coverage * counts.total()
     kept: list[str] = []
     covered = 0

@@ -12,6 +12,7 @@ Knows pieces and scores; never opens a model or sees a corpus. Pieces with a spa
 not merged to, since a word is cut by itself.
 """
 
+import sys
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -24,9 +25,15 @@ from regard.text.normalise import SPACE_MARK
 from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
 _MEMO_WORDS = 200_000  # words remembered: about 100 MB; then the memory starts afresh
+_MEMO_CUTS = 200_000  # other cuts of words remembered: about 60 MB
+_MEMO_CHARACTERS = 16  # a longer word is hardly ever cut twice in the same way
+_MASK = (1 << 64) - 1
 _CONTINUES, _STARTS, _STANDS_ALONE = 0, 1, 2  # what a piece does to the word before it
 
 Candidate = tuple[int, int, int, int]  # rank of the merged piece (the best is 0), left and right position, its length
+Drops = tuple[
+    tuple[int, int], ...
+]  # a step of merging a word, and how many candidates are dropped at it; the rest drop none
 
 
 class _Word(NamedTuple):
@@ -40,12 +47,25 @@ class _Word(NamedTuple):
 
 def dropout_generator(seed: int, epoch: int, sentence: int) -> np.random.Generator:
     """The random numbers of one sentence in one epoch of one run, whatever was drawn before."""
-    # Philox is a function of key and counter: epoch and sentence fill the upper half of the counter, so 2^64 blocks of
-    # numbers separate two sentences.
-    mask = (1 << 64) - 1
-    counter = np.array([0, 0, epoch & mask, sentence & mask], dtype=np.uint64)
-    key = np.array([seed & mask, 0], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(counter=counter, key=key))
+    return DropoutStreams(seed, epoch).of(sentence)
+
+
+class DropoutStreams:
+    """`dropout_generator` for many sentences of one epoch: setting a generator back is faster than making one."""
+
+    def __init__(self, seed: int, epoch: int) -> None:
+        # Philox is a function of key and counter: epoch and sentence fill the upper half of the counter, so 2^64 blocks
+        # of numbers separate two sentences.
+        counter = np.array([0, 0, epoch & _MASK, 0], dtype=np.uint64)
+        self._source = np.random.Philox(counter=counter, key=np.array([seed & _MASK, 0], dtype=np.uint64))
+        self._generator = np.random.Generator(self._source)
+        self._start = self._source.state
+
+    def of(self, sentence: int) -> np.random.Generator:
+        """The random numbers of a sentence, to be drawn before the next sentence is asked for."""
+        self._start["state"]["counter"][3] = sentence & _MASK
+        self._source.state = self._start
+        return self._generator
 
 
 class BpeDropout:
@@ -65,6 +85,7 @@ class BpeDropout:
             for piece in vocabulary.pieces
         ]
         self._memo: dict[tuple[int, ...], _Word] = {}
+        self._cuts: dict[tuple[tuple[str, ...], Drops], tuple[int, ...]] = {}
 
     def __call__(self, ids: Sequence[int], probability: float, generator: np.random.Generator) -> list[int]:
         """`ids` cut anew: a function of the ids, the probability and the generator's state, and of nothing else."""
@@ -73,17 +94,40 @@ class BpeDropout:
         words = self._words(ids)
         if probability == 0:
             return [index for word in words for index in word.usual]
-        keep = 1.0 - probability
-        draws = generator.random(sum([len(word.characters) for word in words])).tolist()
+        draws = generator.random(sum([len(word.characters) for word in words]))
+        places = np.flatnonzero(draws >= 1.0 - probability)
+        slope = log(probability)
+        drops = [max(1, int(log(1.0 - draw) / slope)) for draw in draws[places].tolist()]
+        return self._cut(words, places.tolist(), drops)
+
+    def _cut(self, words: list[_Word], places: list[int], drops: list[int]) -> list[int]:
+        """The words cut with `drops[i]` candidates dropped at step `places[i]`, a word having a step for each character."""
         result: list[int] = []
-        start = 0
+        start = done = 0
+        places.append(sys.maxsize)
         for word in words:
-            if not word.merges or max(draws[start : start + word.merges]) < keep:
-                result += word.usual
+            end, first = start + len(word.characters), done
+            while places[done] < end:
+                done += 1
+            if places[first] < start + word.merges:
+                steps = [place - start for place in places[first:done]]
+                result += self._recalled(word, tuple(zip(steps, drops[first:done], strict=True)))
             else:
-                result += self._merged(word, draws[start : start + len(word.characters)], probability)[0]
-            start += len(word.characters)
+                result += word.usual
+            start = end
         return result
+
+    def _recalled(self, word: _Word, drops: Drops) -> tuple[int, ...]:
+        """The ids of a word some of whose merges are dropped."""
+        if len(word.characters) > _MEMO_CHARACTERS:
+            return self._merged(word, drops)[0]
+        key = word.characters, drops
+        found = self._cuts.get(key)
+        if found is None:
+            if len(self._cuts) >= _MEMO_CUTS:
+                self._cuts.clear()
+            found = self._cuts[key] = self._merged(word, drops)[0]
+        return found
 
     def _words(self, ids: Sequence[int]) -> list[_Word]:
         """The words of `ids`. Bytes and marks merge with nothing: each stands alone."""
@@ -119,22 +163,19 @@ class BpeDropout:
             if rank is not None:
                 candidates.append((rank, left, left + 1, 2))
         word = _Word(characters, sorted(candidates), (), 0)
-        usual, merges = self._merged(word, [], 0.0)
-        return word._replace(usual=tuple(usual), merges=merges)
+        usual, merges = self._merged(word, ())
+        return word._replace(usual=usual, merges=merges)
 
-    def _merged(self, word: _Word, draws: Sequence[float], probability: float) -> tuple[list[int], int]:
-        """The ids of `word` and the number of merges done. Step t is decided by `draws[t]`, uniform in [0, 1)."""
+    def _merged(self, word: _Word, drops: Drops) -> tuple[tuple[int, ...], int]:
+        """The ids of `word` and the number of merges done."""
         symbols = list(word.characters)
         size = len(symbols)
         before, after = list(range(-1, size - 1)), [*range(1, size), -1]
         heap = word.candidates.copy()
-        ranks = self._ranks
+        ranks, dropped = self._ranks, dict(drops)
         merges = 0
         while heap:
-            drop = 0
-            if probability and draws[merges] >= 1.0 - probability:
-                drop = max(1, int(log(1.0 - draws[merges]) / log(probability)))
-            left, right = _chosen(heap, drop, symbols, after)
+            left, right = _chosen(heap, dropped.get(merges, 0), symbols, after)
             if left < 0:
                 break
             merges += 1
@@ -151,7 +192,7 @@ class BpeDropout:
         for symbol in filter(None, symbols):
             index = self._ids.get(symbol)
             result.extend(self._vocabulary.bytes_of(symbol) if index is None else (index,))
-        return result, merges
+        return tuple(result), merges
 
 
 def _offer(heap: list[Candidate], ranks: dict[str, int], symbols: list[str], left: int, right: int) -> None:

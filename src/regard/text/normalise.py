@@ -6,6 +6,7 @@ white space is one space between two words and nowhere else. Knows no tokeniser.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Literal
 
 Form = Literal["nfc", "nfkc", "none"]
@@ -21,13 +22,15 @@ _FOREIGN = re.compile(f"[{_DROPPED}\ud800-\udfff]")
 
 def normalise(text: str, form: Form = "nfc", lowercase: bool = False) -> str:
     """`text` in its one spelling. Applying it twice changes nothing more."""
-    if _FOREIGN.search(text):
-        # Before the Unicode form: a letter and its accent compose only when nothing stands between them.
-        text = _FOREIGN.sub(_replaced, text)
-    text = _formed(text, form)
-    if lowercase:
-        text = _formed(text.lower(), form)  # "H" + U+0331 has no composed form, "h" + U+0331 has
-    return " ".join(text.replace(SPACE_MARK, "_").split())
+    return " ".join(_respelled(text, form, lowercase).split())
+
+
+def words_in_a_row(texts: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> list[str]:
+    """The words of `normalise` of each text, one text after the other, with a space mark behind each text."""
+    if not texts:
+        return []
+    behind = f" {SPACE_MARK} "
+    return (behind.join([_respelled(text, form, lowercase) for text in texts]) + behind).split()
 
 
 def tidy(text: str) -> str:
@@ -38,6 +41,17 @@ def tidy(text: str) -> str:
 def is_dropped(character: str) -> bool:
     """Whether `tidy` removes this character."""
     return _UNWANTED.match(character) is not None
+
+
+def _respelled(text: str, form: Form, lowercase: bool) -> str:
+    """All of `normalise` but white space."""
+    if not text.isprintable() and _FOREIGN.search(text):  # what is searched for is not printable, and most texts are
+        # Before the Unicode form: a letter and its accent compose only when nothing stands between them.
+        text = _FOREIGN.sub(_replaced, text)
+    text = _formed(text, form)
+    if lowercase:
+        text = _formed(text.lower(), form)  # "H" + U+0331 has no composed form, "h" + U+0331 has
+    return text.replace(SPACE_MARK, "_")
 
 
 def _replaced(match: re.Match[str]) -> str:

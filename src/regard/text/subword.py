@@ -5,7 +5,7 @@ learns the pieces and cuts text into them. Knows no files.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,13 @@ from regard.errors import TextError
 from regard.text.char import frequent_characters
 from regard.text.config import Kind, TextConfig
 from regard.text.normalise import SPACE_MARK, Form, normalise
-from regard.text.vocabulary import BYTE_PIECES, PAD, RESERVED, Vocabulary
+from regard.text.vocabulary import BYTE_PIECES, PAD, RESERVED, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
 
     from regard.text.dropout import BpeDropout
+    from regard.text.packed import Packer
 
 FIXED_PIECES = 2 + len(BYTE_PIECES)  # the end mark, the unknown mark and the bytes are in every vocabulary
 SMALLEST = 300  # the least size that leaves something to learn beside them
@@ -26,7 +27,6 @@ _LONGEST = 1000  # characters in a line given to sentencepiece, which refuses lo
 _BOUNDARY = "\t"  # for learning only; normalised text has none
 _RESERVED_BLOCK = "\u2585"  # sentencepiece learns nothing from a line that holds it
 _THREADS = 4  # a constant: the number of threads decides in which order unigram's sums are rounded
-_ALONE = 200  # texts below which starting threads costs more than they save
 
 _PROBE = "The 3 words “naïve”, 中文 and 🙂 <0x41>."
 
@@ -65,9 +65,15 @@ class SubwordTokenizer:
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        lines = [self.normalise(text) for text in texts]
-        rows: list[list[int]] = self._processor.encode(lines, num_threads=1 if len(lines) < _ALONE else -1)
-        return rows
+        return self._cut([self.normalise(text) for text in texts])
+
+    def packer(self) -> "Packer":
+        from regard.text.packed import WordPacker, pack
+
+        # Unigram sums scores over the whole line, and where two cuts are as good the rounding of the sum decides.
+        if self.kind == "bpe" and not any(SPACE_MARK in piece[1:] for piece in self.vocabulary.pieces):
+            return WordPacker(self._cut, self.form, self.lowercase)
+        return lambda texts: pack(self.encode_batch(texts))
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.vocabulary.text(ids)
@@ -77,6 +83,10 @@ class SubwordTokenizer:
 
     def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
         return self._dropout(ids, probability, generator) if self.kind == "bpe" else list(ids)
+
+    def _cut(self, lines: list[str]) -> list[list[int]]:
+        rows: list[list[int]] = self._processor.encode(lines, num_threads=1)
+        return rows
 
     def files(self) -> dict[str, bytes]:
         return {".spm": self._model}
@@ -89,16 +99,20 @@ class SubwordTokenizer:
         return BpeDropout(self.vocabulary, scores)
 
 
-def learn_subword(config: TextConfig, lines: Sequence[str]) -> SubwordTokenizer:
-    """A tokeniser learned from normalised, non-empty lines."""
+def learn_subword(config: TextConfig, words: Mapping[str, int], lines: Iterable[str]) -> SubwordTokenizer:
+    """A tokeniser learned from the counted words of normalised lines (bpe), or from the lines themselves (unigram)."""
     import sentencepiece
 
     size = max(config.vocabulary, SMALLEST)
-    spelled = _spelled_in_bytes(lines, config.character_coverage, size - FIXED_PIECES)
+    spelled = _spelled_in_bytes(words, config.character_coverage, size - FIXED_PIECES)
+    # BPE counts the words first of all, so it may as well be told them; unigram looks at whole lines.
+    counted = config.kind == "bpe"
+    told = _counted_for_learning(words, spelled) if counted else _for_learning(lines, spelled)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_for_learning(lines, spelled),
+            sentence_iterator=told,
+            input_format="tsv" if counted else "text",
             model_writer=model,
             model_type=config.kind,
             vocab_size=size,
@@ -106,6 +120,7 @@ def learn_subword(config: TextConfig, lines: Sequence[str]) -> SubwordTokenizer:
             character_coverage=1.0,  # its own starts at 0.98; ours is in the lines
             required_chars=SPACE_MARK,
             pretokenization_delimiter=_BOUNDARY,
+            max_sentence_length=_LONGEST * len(UNKNOWN),  # in bytes
             eos_id=Vocabulary.EOS,
             unk_id=Vocabulary.UNK,
             bos_id=-1,
@@ -119,10 +134,18 @@ def learn_subword(config: TextConfig, lines: Sequence[str]) -> SubwordTokenizer:
         )
     except RuntimeError as error:
         raise TextError(
-            f"sentencepiece cannot learn {config.kind} from this corpus of {len(lines)} lines "
+            f"sentencepiece cannot learn {config.kind} from this corpus of {sum(words.values())} words "
             f"({_first_line(error)}); give it more text, or set kind = 'char'"
         ) from None
     return SubwordTokenizer(model.getvalue(), config.kind, config.form, config.lowercase)
+
+
+def _counted_for_learning(words: Mapping[str, int], spelled: set[str]) -> Iterator[str]:
+    """Each word and how often it occurs, as sentencepiece reads them in its format "tsv"."""
+    for word, count in words.items():
+        for part in _for_learning([word], spelled):
+            # The tab is taken in this format, but sentencepiece reads its own marks as boundaries too.
+            yield f"{part.replace(_BOUNDARY, UNKNOWN)}\t{count}"
 
 
 def _for_learning(lines: Iterable[str], spelled: set[str]) -> Iterator[str]:
@@ -141,19 +164,18 @@ def _for_learning(lines: Iterable[str], spelled: set[str]) -> Iterator[str]:
             yield rest
 
 
-def _spelled_in_bytes(lines: Sequence[str], coverage: float, room: int) -> set[str]:
+def _spelled_in_bytes(words: Mapping[str, int], coverage: float, room: int) -> set[str]:
     """The characters of the corpus that get no piece.
 
     They are the rarest, by the coverage wanted. Where there are more different characters than room for pieces, the
     most frequent get half of the room, so that something can be learned in the other half.
     """
-    characters: set[str] = set()
-    for line in lines:
-        characters.update(line)
-    limit = len(characters) if len(characters) < room else room // 2
-    if coverage == 1.0 and limit == len(characters):
+    characters: set[str] = set().union(*words)
+    fit = len(characters) + 1 < room  # the space has a piece too
+    if coverage == 1.0 and fit:
         return {_RESERVED_BLOCK}
-    return (characters - set(frequent_characters(lines, coverage, limit)) - {" "}) | {_RESERVED_BLOCK}
+    limit = len(characters) if fit else room // 2
+    return (characters - set(frequent_characters(words, coverage, limit))) | {_RESERVED_BLOCK}
 
 
 def _first_line(error: Exception) -> str:

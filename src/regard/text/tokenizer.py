@@ -11,6 +11,8 @@ from regard.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import numpy as np
 
+    from regard.text.packed import Packer
+
 
 class Tokenizer(Protocol):
     """Text to ids and back."""
@@ -45,6 +47,10 @@ class Tokenizer(Protocol):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text, faster than one by one."""
+        ...
+
+    def packer(self) -> "Packer":
+        """A function that encodes many texts at once into one array; it may remember words from call to call."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -6,7 +6,8 @@ always comes back exactly. Knows no files.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from regard.errors import TextError
@@ -16,6 +17,10 @@ from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from regard.text.packed import Packer
+
+_TEXTS = 1000  # counted at once
 
 
 class WordTokenizer:
@@ -39,13 +44,15 @@ class WordTokenizer:
         return normalise(text, self.form, self.lowercase)
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = []
-        for word in self.normalise(text).split():
-            ids += self._known.get(word) or [self._space, *self.vocabulary.bytes_of(word)]
-        return ids
+        return [index for word in self.normalise(text).split() for index in self._cut(word)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
+
+    def packer(self) -> "Packer":
+        from regard.text.packed import WordPacker
+
+        return WordPacker(lambda words: [self._cut(word) for word in words], self.form, self.lowercase)
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.vocabulary.text(ids)
@@ -56,14 +63,28 @@ class WordTokenizer:
     def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
         return list(ids)
 
+    def _cut(self, word: str) -> list[int]:
+        return self._known.get(word) or [self._space, *self.vocabulary.bytes_of(word)]
+
     def files(self) -> dict[str, bytes]:
         return {".vocab.json": (json.dumps(list(self._known), ensure_ascii=False, indent=0) + "\n").encode()}
 
 
-def learn_word(config: TextConfig, lines: Iterable[str]) -> WordTokenizer:
-    """The most frequent words of normalised lines; of equally frequent ones the first in code point order."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line.split())
-    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+def learn_word(config: TextConfig, words: Mapping[str, int]) -> WordTokenizer:
+    """The most frequent of the counted words; of equally frequent ones the first in code point order."""
+    ordered = sorted(words, key=lambda word: (-words[word], word))
     return WordTokenizer(ordered[: config.vocabulary], config.form, config.lowercase)
+
+
+def count_words(texts: Iterable[str], form: Form = "nfc", lowercase: bool = False) -> Counter[str]:
+    """How often each word occurs in the normalised texts."""
+    # What stands between white space can be normalised by itself, so each different one is normalised once.
+    found: Counter[str] = Counter()
+    stream = iter(texts)
+    while some := list(islice(stream, _TEXTS)):
+        found.update(" ".join(some).split())
+    counts: Counter[str] = Counter()
+    for spelling, count in found.items():
+        for word in normalise(spelling, form, lowercase).split():
+            counts[word] += count
+    return counts

@@ -1,0 +1,100 @@
+"""How long `regard train` takes from the command to the first step on a prepared corpus, beside `import torch` alone.
+
+    python benchmarks/startup.py --pairs 29000 1000000 --times 5
+
+The corpus is made up and prepared beforehand; medians of several runs. The first step is seen in the run's log.jsonl.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from preparing import make_corpus
+
+POLL = 0.002  # seconds
+TORCH = [sys.executable, "-c", "import torch"]
+
+
+def train_command(home: Path, out: Path) -> list[str]:
+    """Training with a validation set of a few pairs, which is of no interest here."""
+    files = [f"--{role}={home / name}" for role, name in (("src", "a.xx"), ("tgt", "a.yy"))]
+    files += [f"--valid-{role}={home / name}" for role, name in (("src", "few.xx"), ("tgt", "few.yy"))]
+    return [sys.executable, "-m", "regard.cli.main", "train", *files, "--preset=tiny", f"--out={out}"]
+
+
+def seconds_to_import_torch() -> float:
+    began = time.perf_counter()
+    subprocess.run(TORCH, check=True)
+    return time.perf_counter() - began
+
+
+def seconds_to_start_and_step(home: Path, out: Path, seconds: float = 600.0) -> tuple[float, float]:
+    """From the command to the event `started`, when all is loaded, and to the first step."""
+    began, started = time.perf_counter(), 0.0
+    process = subprocess.Popen(train_command(home, out), stderr=subprocess.DEVNULL)
+    try:
+        while (now := time.perf_counter() - began) < seconds and process.poll() is None:
+            seen = _events(out / "log.jsonl")
+            if "step" in seen:
+                return started, now
+            if "started" in seen and not started:
+                started = now
+            time.sleep(POLL)
+    finally:
+        process.kill()
+        process.wait()
+    raise RuntimeError(f"no step in {seconds:.0f} seconds, exit code {process.returncode}")
+
+
+def _events(log: Path) -> set[str]:
+    if not log.exists():
+        return set()
+    whole = log.read_text(encoding="utf-8").rpartition("\n")[0]
+    return {json.loads(line)["event"] for line in whole.splitlines()}
+
+
+def measure(home: Path, pairs: int, times: int) -> None:
+    """Print one row of the table."""
+    make_corpus(home, pairs)
+    for side in ("xx", "yy"):
+        (home / f"few.{side}").write_text("".join(_first_lines(home / f"a.{side}", 5)))
+    os.environ["REGARD_CACHE"] = str(home / "cache")
+    seconds_to_start_and_step(home, home / "prepared")
+    torch, started, stepped = [], [], []
+    for number in range(times):
+        torch.append(seconds_to_import_torch())
+        start, step = seconds_to_start_and_step(home, home / f"run-{number}")
+        started.append(start)
+        stepped.append(step)
+    beyond = [step - alone for step, alone in zip(stepped, torch, strict=True)]
+    medians = [statistics.median(values) for values in (torch, started, stepped, beyond)]
+    print(f"| {pairs:,} | " + " | ".join(f"{value:.2f}" for value in medians) + f" | {max(beyond):.2f} |", flush=True)
+
+
+def _first_lines(path: Path, count: int) -> list[str]:
+    with path.open() as lines:
+        return [next(lines) for _ in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[29_000, 1_000_000])
+    parser.add_argument("--times", type=int, default=5)
+    arguments = parser.parse_args()
+    print(
+        "| pairs | import torch (s) | command to loaded | command to first step | beyond importing torch | its maximum |"
+    )
+    print("| --- | --- | --- | --- | --- | --- |", flush=True)
+    for pairs in arguments.pairs:
+        with tempfile.TemporaryDirectory() as home:
+            measure(Path(home), pairs, arguments.times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""A function applied to a stream of items by several processes; the results come in the order of the items.
+
+Each process is a new interpreter at the other end of two pipes, not a fork of this one: it shares no lock with torch's
+threads, needs no main guard in a script, and holds none of our memory. It ends when its pipe is closed, however this
+process came to its end, and it never hears of Ctrl-C. Nothing here knows what the items are.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from itertools import chain, islice
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from regard.errors import ConfigError, DataError
+
+WORKERS_VARIABLE = "REGARD_WORKERS"
+MOST = 8  # one process reads for all: it has no work for more
+_WAITING = 2  # items handed out for each process: one that it works on and one to go on with
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def default_workers() -> int:
+    """One for each processor that we may use, or what $REGARD_WORKERS says."""
+    wanted = os.environ.get(WORKERS_VARIABLE)
+    if wanted is None:
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(MOST, usable)
+    if not wanted.isdecimal() or int(wanted) < 1:
+        raise ConfigError(f"{WORKERS_VARIABLE} = {wanted!r}: must be a number of processes, 1 or more")
+    return int(wanted)
+
+
+def ordered_map(
+    make: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int, alone: int
+) -> Generator[Result, None, None]:
+    """The function that `make()` gives, applied to each item: to the first `alone` of them here, so that few items pay
+    for no process, and to the others by `workers` processes that make the function for themselves.
+
+    What the function raises is raised here. Close the iterator to end the processes at once.
+    """
+    function = make()
+    stream = iter(items)
+    yield from map(function, islice(stream, alone))
+    if workers < 2 or not _has_interpreter():
+        yield from map(function, stream)
+        return
+    for item in stream:  # there are more
+        yield from _by_processes(make, chain([item], stream), workers)
+
+
+def _by_processes(
+    make: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int
+) -> Iterator[Result]:
+    idle: SimpleQueue[_Worker] = SimpleQueue()
+
+    def work(item: Item) -> Any:
+        worker = idle.get()
+        try:
+            return worker.apply(item)
+        finally:
+            idle.put(worker)
+
+    with ExitStack() as stack:
+        # A thread for each process, because a pipe that is full blocks who writes to it. They end after the processes.
+        threads = stack.enter_context(ThreadPoolExecutor(workers))
+        for _ in range(workers):
+            idle.put(stack.enter_context(_Worker(make)))
+        waiting: deque[Future[Result]] = deque()
+        stack.callback(lambda: [future.cancel() for future in waiting])
+        for item in items:
+            if len(waiting) == workers * _WAITING:
+                yield waiting.popleft().result()
+            waiting.append(threads.submit(work, item))
+        while waiting:
+            yield waiting.popleft().result()
+
+
+class _Worker:
+    """The other process, for as long as the context lasts."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        start = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
+        self._make: Callable[[], Any] | None = make
+
+    def __enter__(self) -> "_Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # it has nothing to lose
+        self._process.wait()
+        for pipe in (self._answers, self._requests):
+            with suppress(BrokenPipeError):  # by what was being sent when it was killed
+                pipe.close()
+
+    def apply(self, item: object) -> Any:
+        try:
+            pickle.dump((self._make, item), self._requests, pickle.HIGHEST_PROTOCOL)
+            self._requests.flush()
+            self._make = None
+            result, error = pickle.load(self._answers)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            raise DataError(
+                f"a process that encodes text has ended (exit code {self._process.wait()}), perhaps for want of memory; "
+                f"run the same command again with the environment variable {WORKERS_VARIABLE}=1"
+            ) from None
+        if error is not None:
+            raise error
+        return result
+
+
+def serve() -> None:
+    """What the other process does: make the function, then answer until there is nobody to answer to."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader has gone: so do we, without a word
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not come between the answers
+    function = None
+    while True:
+        try:
+            make, item = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            function = function or make()
+            answer: tuple[Any, Exception | None] = function(item), None
+        except Exception as error:
+            error.add_note(f"In another process:\n{traceback.format_exc()}")
+            answer = None, error
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+def _has_interpreter() -> bool:
+    """Whether there is a Python to start; a program that was packed into one file has none."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
