@@ -26,7 +26,8 @@ from regard.models.transformer import Transformer
 from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
 from regard.train.config import RunConfig
-from regard.train.events import Event, Sample, Saved, Step, Stopped, Validated
+from regard.train.diagnose import Diagnosis
+from regard.train.events import Diagnosed, Event, Sample, Saved, Step, Stopped, Validated
 from regard.train.loss import batch_loss
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
@@ -78,7 +79,7 @@ def training(job: Job, interrupted: Callable[[], bool]) -> Iterator[Event]:
             break
         started = time.perf_counter()
         indices = batches[progress.batch : progress.batch + config.accumulate]
-        yield _step(job, [_batch(job, some) for some in indices], len(batches), started)
+        yield from _step(job, [_batch(job, some) for some in indices], len(batches), started)
         if progress.batch >= len(batches):
             progress.epoch, progress.batch = progress.epoch + 1, 0
             batches = _planned(job)
@@ -109,7 +110,7 @@ def _batch(job: Job, indices: NDArray[np.int64]) -> Batch:
     )
 
 
-def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) -> Step:
+def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) -> Iterator[Event]:
     """One update from the gradients of `batches`, normalised by all their target tokens."""
     progress, config = job.progress, job.config.train
     torch.manual_seed(config.seed * 1_000_003 + progress.step)
@@ -121,6 +122,8 @@ def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) ->
         loss, nll = batch_loss(job.network, batch, config.label_smoothing, job.device)
         (loss / tokens).backward()  # type: ignore[no-untyped-call]
         loss_sum, nll_sum = loss_sum + loss.item(), nll_sum + nll.item()
+    due = config.diagnose_every and (progress.step + 1) % config.diagnose_every == 0
+    diagnosis = Diagnosis(job.network) if due else None
     norm = float(torch.nn.utils.clip_grad_norm_(job.network.parameters(), config.clip or math.inf))
     if not math.isfinite(norm) or not math.isfinite(loss_sum):
         raise _not_finite(job, batches, loss_sum / tokens, norm)
@@ -141,7 +144,7 @@ def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) ->
     progress.batch += len(batches)
     progress.tokens += tokens
     progress.seconds += elapsed
-    return Step(
+    yield Step(
         step=progress.step,
         seconds=progress.seconds,
         epoch=progress.epoch,
@@ -153,6 +156,8 @@ def _step(job: Job, batches: list[Batch], epoch_batches: int, started: float) ->
         tokens_per_second=tokens / elapsed,
         progress=progress.share(config, epoch_batches),
     )
+    if diagnosis is not None:
+        yield Diagnosed(progress.step, progress.seconds, diagnosis.norms())
 
 
 def _not_finite(job: Job, batches: list[Batch], loss: float, norm: float) -> TrainError:
