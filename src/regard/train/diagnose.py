@@ -7,6 +7,7 @@ It reads parameters by their names and changes none. It knows no loop, no optimi
 """
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -18,18 +19,23 @@ INPUT_TO_OUTPUT = (
     *("embedding", "source_embedding", "source_positions", "source_bias", "encoder", "encoder_norm"),
     *("target_embedding", "target_positions", "target_bias", "decoder", "decoder_norm", "output"),
 )
+LAST_NORMS = ("encoder_norm", "decoder_norm")
 IN_A_BLOCK = ("attention", "cross", "feed_forward")
 
 
 def parts(network: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """The parameters of each sublayer and table, from the input to the output; the norm of a sublayer belongs to it."""
+    """The parameters of each sublayer and table, from the input to the output; a norm belongs to the sublayer that it serves."""
     names: dict[nn.Parameter, list[str]] = {}
     for name, parameter in network.named_parameters(remove_duplicate=False):
         names.setdefault(parameter, []).append(name)
     found: dict[str, list[nn.Parameter]] = {}
     for parameter, called in names.items():
         found.setdefault(_part(called), []).append(parameter)
-    return dict(sorted(found.items(), key=lambda part: _place(part[0])))
+    ordered = sorted(found, key=_place)
+    for before, part in pairwise(ordered):
+        if part in LAST_NORMS:  # what normalises the last block's output belongs to it
+            found[before] += found.pop(part)
+    return {part: found[part] for part in ordered if part in found}
 
 
 def _part(names: list[str]) -> str:
