@@ -240,7 +240,7 @@ def _regard(
     job, _ = resumed_job(config, Path(options["home"]) / name, prepared, torch.device("cpu"))
     team = job.team()
     steps = [
-        lambda examples=examples: advance(job, team, [examples], len(chosen), time.perf_counter())
+        lambda examples=examples: list(advance(job, team, [examples], len(chosen), time.perf_counter()))
         for examples in chosen
     ]
     return steps, lambda: team.__exit__(), sum(parameter.numel() for parameter in job.network.parameters())

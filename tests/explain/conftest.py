@@ -49,10 +49,41 @@ def log_events(steps: int = 1000, every: int = 125) -> list[dict[str, Any]]:
                 "tokens_per_second": 12000 + dice.gauss(0, 500),
             }
         )
+        if step > 100 and step % 50 == 10:
+            events.append(diagnosed(step))
         if step % every == 0:
             events.append(validated(step, step / steps))
     events.append({"event": "stopped", "step": steps, "reason": "max_steps", "seconds": steps * 0.16})
     return events
+
+
+DIAGNOSED_PARTS = [
+    "embedding",
+    "encoder.0.attention",
+    "encoder.0.feed_forward",
+    "decoder.0.attention",
+    "decoder.0.cross",
+]
+
+
+def diagnosed(step: int) -> dict[str, Any]:
+    """Gradients that fade by half from part to part towards the input, and at step 510 explode in one of them."""
+    parts = []
+    for index, name in enumerate(DIAGNOSED_PARTS):
+        gradient = 0.5 ** (len(DIAGNOSED_PARTS) - index) * (1 + step / 1000)
+        if step == 510 and name == "decoder.0.attention":
+            gradient *= 1000.0
+        weight = 4.0 + index
+        parts.append(
+            {
+                "name": name,
+                "gradient": gradient,
+                "weight": weight,
+                "update": 1e-3 * weight * step / 500,
+                "ratio": step / 5e5,
+            }
+        )
+    return {"event": "diagnosed", "step": step, "seconds": step * 0.16, "parts": parts}
 
 
 def validated(step: int, progress: float) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def test_hostile_text_stays_text(full_report: Report, hostile: str) -> None:
         title=hostile,
         reproduce=hostile,
         settings={hostile: hostile},
-        events=[*full_report.events, event],
+        events=[*full_report.events, event, {"event": "diagnosed", "step": 2000, "parts": [{"name": hostile}]}],
         worst=[sentence],
         alignments=[AlignmentMap([hostile], [hostile], [[1.0]], [(0, 0)])],
         beam_tree=BeamTree(hostile, [BeamNode(0, None, hostile, 0.0, 0.0, "best", 0)], 1, 1.0),
@@ -104,7 +104,7 @@ def test_hostile_text_stays_text(full_report: Report, hostile: str) -> None:
     data = json.loads(page.scripts[1])
     assert data["title"] == data["reproduce"] == data["worst"][0]["source"] == shown
     assert data["settings"] == [[shown, shown]]
-    assert data["alignments"][0]["source_words"] == [shown]
+    assert data["alignments"][0]["source_words"] == data["flow"]["parts"] == [shown]
     assert data["beam_tree"]["nodes"][0]["text"] == shown
     assert data["samples"][0]["attempts"][0]["hypothesis"] == shown
     assert not set("<>&\u2028\u2029") & set(page.scripts[1])
@@ -126,6 +126,10 @@ def test_the_page_holds_exactly_the_numbers_given(full_report: Report) -> None:
     assert all(steps[step]["nll"] == value for step, value in data["curves"]["loss"])
     assert all(steps[step]["learning_rate"] == value for step, value in data["curves"]["learning_rate"])
     assert data["curves"]["bleu"] == [[event["step"], event["bleu"]] for event in validations]
+    looks = [event["parts"] for event in full_report.events if event["event"] == "diagnosed"]
+    for field in ("gradient", "weight", "update", "ratio"):
+        for row, shown_row in enumerate(data["flow"][field]):
+            assert shown_row == pytest.approx([parts[row][field] for parts in looks], rel=1e-5)
     assert [row["perplexity"] for row in data["validations"]] == [event["perplexity"] for event in validations]
 
 

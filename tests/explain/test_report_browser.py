@@ -37,6 +37,20 @@ seen.crosshairs = document.querySelectorAll(".crosshair").length;
 plot.dispatchEvent(new PointerEvent("pointerleave"));
 seen.hiddenAfter = tip.hidden;
 
+const flows = [...document.querySelectorAll("#gradients .flow svg")];
+seen.flowLabels = [...flows[0].querySelectorAll("text.tick")].map((label) => label.textContent).slice(0, 5);
+seen.jumps = flows.map((flow) => flow.querySelectorAll(".jump").length);
+seen.warning = document.querySelector("#gradients .warning").textContent;
+seen.depth = document.querySelector("#gradients .depth").textContent;
+seen.shades = flows.map((flow) => [...flow.querySelectorAll(".shade")].map((shade) => getComputedStyle(shade).fill));
+const frame = flows[0].querySelector(".jump").getBoundingClientRect();
+flows[0].dispatchEvent(new PointerEvent("pointermove", { clientX: frame.x + frame.width / 2, clientY: frame.y + frame.height / 2 }));
+seen.flowCell = { title: tip.querySelector("strong").textContent, ...rows() };
+seen.flowPointers = flows.map((flow) => flow.querySelectorAll(".bands rect").length);
+flows[1].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp" }));
+seen.flowAbove = tip.querySelector("strong").textContent;
+flows[1].dispatchEvent(new PointerEvent("pointerleave"));
+
 const chooser = document.querySelector("#alignment select");
 chooser.value = "1";
 chooser.dispatchEvent(new Event("change"));
@@ -115,6 +129,22 @@ def test_a_walk_through_the_page(full_report: Report, tmp_path: Path) -> None:
     assert seen["crosshairs"] == 5
     assert seen["hiddenAfter"] is True
 
+    [looked_at] = [event for event in full_report.events if event["event"] == "diagnosed" and event["step"] == 510]
+    part = looked_at["parts"][3]
+    assert seen["flowLabels"] == [part["name"] for part in looked_at["parts"]]
+    assert seen["jumps"] == [2, 0]  # up, and down again
+    assert "At 2 steps a gradient jumped" in seen["warning"]
+    assert "decoder.0.attention at step 510, 1000 times as long" in seen["warning"]
+    # The first and last self-attention stand two rows apart, each of half the gradient of the next.
+    assert "decoder.0.attention back to encoder.0.attention" in seen["depth"]
+    assert "by 0.25 at step 110 and by 0.25 at step 960." in seen["depth"]
+    assert all(len(set(shades)) == len(shades) > 3 for shades in seen["shades"])
+    assert seen["flowCell"]["title"] == "decoder.0.attention, step 510"
+    for name, field in {"gradient": "gradient", "weights": "weight", "update / weights": "ratio"}.items():
+        assert float(seen["flowCell"][name]) == pytest.approx(part[field], rel=1e-5)
+    assert seen["flowPointers"] == [1, 1]
+    assert seen["flowAbove"] == "encoder.0.feed_forward, step 510"
+
     drawn = full_report.alignments[1]
     assert seen["cells"] == len(drawn.source_words) * len(drawn.target_words)
     assert seen["gold"] == len(drawn.gold or ())
@@ -153,4 +183,5 @@ def test_an_unfinished_run_has_a_page_too(full_report: Report, tmp_path: Path, p
     dom = dom_of(render(Report("aborted", events=events)), tmp_path)
     assert "1 step had a loss or gradient that is not a finite number, the first at step 41" in dom
     assert "No validation has been made yet" in dom
+    assert 'id="gradients"' not in dom
     assert len(re.findall(r'<path class="lost"', dom)) == 2

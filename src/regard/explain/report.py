@@ -17,6 +17,7 @@ from typing import Any
 
 from regard.errors import DataError
 from regard.explain.curves import Event, of_kind, samples_over_time, training_curves
+from regard.explain.flow import gradient_flow
 from regard.explain.records import Report
 from regard.files import write_whole
 
@@ -26,7 +27,7 @@ MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
 # In the order of their imports: what a module uses comes before it.
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js"),
-    *("curves.js", "alignment.js", "beam.js", "sentences.js"),
+    *("curves.js", "flow.js", "alignment.js", "beam.js", "sentences.js"),
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
 QUALITY = ("bleu", "chrf", "exact_match", "perplexity")
@@ -107,6 +108,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "metrics": report.metrics,
         "cards": headline_cards(report),
         "curves": training_curves(report.events),
+        "flow": gradient_flow(report.events),
         "validations": [
             {name: event.get(name) for name in ("step", "seconds", "loss", *reversed(QUALITY), "best")}
             for event in of_kind(report.events, "validated")

@@ -62,6 +62,8 @@ class TrainConfig(Settings):
     """What makes a checkpoint the best; auto is bleu, or loss where fewer than 100 validation sentences would make it noise."""
     samples: int = Field(default=4, ge=0)
     """Validation sentences whose translation is shown at each validation."""
+    diagnose_every: int = Field(default=0, ge=0)
+    """Steps between two looks at the gradient, weights and update of each part of the network; 0 never looks."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps; CUDA computes in bfloat16 where that is safe."""
 

@@ -60,6 +60,25 @@ class Step(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PartNorms:
+    """Lengths, in one step, of what belongs to one part of the network, such as `encoder.0.attention`."""
+
+    name: str
+    gradient: float  # before clipping
+    weight: float  # before the step
+    update: float
+    ratio: float  # update / weight; infinite where the weights were all zero
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed(Event):
+    """What the step just made did to each part of the network, from the input to the output."""
+
+    name: ClassVar[str] = "diagnosed"
+    parts: tuple[PartNorms, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A validation sentence as the model translates it now."""
 

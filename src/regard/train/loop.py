@@ -6,7 +6,7 @@ bit for bit without any generator's state being saved.
 
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from regard.models.transformer import Transformer
 from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
 from regard.train.config import RunConfig
-from regard.train.events import Event, Sample, Saved, Step, Stopped, Validated
+from regard.train.diagnose import Diagnosis
+from regard.train.events import Diagnosed, Event, Sample, Saved, Step, Stopped, Validated
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
 from regard.train.schedule import learning_rate
@@ -90,7 +91,7 @@ def training(job: Job, interrupted: Callable[[], bool]) -> Generator[Event, None
                 break
             started = time.perf_counter()
             chosen = batches[progress.batch : progress.batch + config.accumulate]
-            yield advance(job, team, chosen, len(batches), started)
+            yield from advance(job, team, chosen, len(batches), started)
             if progress.batch >= len(batches):
                 progress.epoch, progress.batch = progress.epoch + 1, 0
                 batches = _planned(job)
@@ -110,13 +111,15 @@ def _planned(job: Job) -> list[Examples]:
     return plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, job.progress.epoch)
 
 
-def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, started: float) -> Step:
+def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, started: float) -> Iterator[Event]:
     """One update from the gradients of `batches`, normalised by all their target tokens."""
     progress, config = job.progress, job.config.train
     sums = team.gradient(progress.step, progress.epoch, batches)
     norm = team.norm() / sums.tokens
     if not math.isfinite(norm) or not math.isfinite(sums.loss):
         raise _not_finite(job, batches, sums.loss / sums.tokens, norm)
+    due = config.diagnose_every and (progress.step + 1) % config.diagnose_every == 0
+    diagnosis = Diagnosis(job.network, sums.tokens) if due else None
     rate = learning_rate(
         config.schedule,
         config.learning_rate,
@@ -133,7 +136,7 @@ def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, s
     progress.batch += len(batches)
     progress.tokens += sums.tokens
     progress.seconds += elapsed
-    return Step(
+    yield Step(
         step=progress.step,
         seconds=progress.seconds,
         epoch=progress.epoch,
@@ -145,6 +148,8 @@ def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, s
         tokens_per_second=sums.tokens / elapsed,
         progress=progress.share(config, epoch_batches),
     )
+    if diagnosis is not None:
+        yield Diagnosed(progress.step, progress.seconds, diagnosis.norms())
 
 
 def _not_finite(job: Job, batches: list[Examples], loss: float, norm: float) -> TrainError:

@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 
 from regard.files import disk_errors
-from regard.train.events import Event, Step, Validated
+from regard.train.events import Diagnosed, Event, Step, Validated
 
 
 class TensorBoardLog:
@@ -35,6 +35,14 @@ class TensorBoardLog:
                 "valid/chrf": event.chrf,
                 "valid/exact_match": event.exact_match,
             }
+        elif isinstance(event, Diagnosed):
+            for part in event.parts:
+                values |= {
+                    f"gradient_norm/{part.name}": part.gradient,
+                    f"weight_norm/{part.name}": part.weight,
+                    f"update_norm/{part.name}": part.update,
+                    f"update_ratio/{part.name}": part.ratio,
+                }
         with disk_errors(self._directory):
             for name, value in values.items():
                 self._writer.add_scalar(name, value, event.step)

@@ -2,6 +2,7 @@
 import { alignmentView } from "./alignment.js";
 import { beamView } from "./beam.js";
 import { empty, make, prose } from "./dom.js";
+import { flowView } from "./flow.js";
 import { exact, plural } from "./format.js";
 import { learningView } from "./learning.js";
 import { overview } from "./overview.js";
@@ -45,6 +46,14 @@ overview(document.getElementById("top"), data);
 part("learning", "Learning", "How it learned",
   "One step is one update of the weights. Point at a curve for its exact numbers; click on a name to hide or show it.",
   (section) => learningView(section, data));
+
+if (data.flow) {
+  part("gradients", "Gradients", "How its gradients flow",
+    "Each row is a part of the network, the input at the top; each column is a step that was looked at. A gradient runs upwards: "
+    + "where rows fade towards the top it vanishes, where they grow stronger it explodes. An update of about a thousandth of the "
+    + "weights is customary: blue moved less, orange more.",
+    (section) => flowView(section, data.flow));
+}
 
 if (data.alignments.length) {
   part("alignment", "Alignment", "Where it looks",

@@ -1,0 +1,221 @@
+"""Figures for a paper: the learning curves of several runs in one frame, and how gradients flow in them, drawn from their logs.
+
+SVG, PNG or PDF by the suffix of the file; the same logs give the same SVG, byte for byte. Knows the names of log.jsonl's fields and no
+model. matplotlib is imported when a figure is drawn, so that only those who draw need it.
+"""
+
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import ConfigError, DataError, RegardError
+from regard.explain.curves import Event, Point, of_kind, series, smooth, thin
+from regard.explain.flow import gradient_flow
+from regard.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Runs = Mapping[str, Sequence[Event]]  # label -> the objects of log.jsonl
+
+ACROSS = {"step": "steps", "tokens": "target tokens", "seconds": "seconds of training"}
+UP = {"loss": "validation loss (nats a token)", "bleu": "validation BLEU"}
+# Told apart with any kind of colour vision (Okabe and Ito 2008), and by their marks in black and white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKS = "osD^vPX"
+STYLE: Any = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine draws the same
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+    "svg.hashsalt": "regard",
+    "svg.fonttype": "path",
+}
+# What would make two drawings of the same thing differ.
+METADATA: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+}
+MARKS_A_CURVE = 8
+LABEL_GAP = 0.062  # of the frame's height, between two labels
+MANY_TIMES = 8.0  # runs that differ so much in length share a logarithmic axis
+
+
+def draw_learning_curves(
+    runs: Runs, path: Path, *, across: Sequence[str] = ("step",), up: str = "loss", ordered: bool = False
+) -> None:
+    """Validation `up` (of `UP`) of all runs, one frame for each of `across` (of `ACROSS`); the smoothed training loss is faint behind.
+
+    `ordered` runs are amounts of one thing, small to large, and are drawn in the shades of one scale.
+    """
+    for name, known in ((up, UP), *((name, ACROSS) for name in across)):
+        if name not in known:
+            raise ConfigError(f"{name!r} cannot be drawn; there is {', '.join(known)}")
+    for label, events in runs.items():
+        if not series(of_kind(events, "validated"), up)[0]:
+            raise DataError(f"{label}: its log holds no validation {up}; let the run come to a validation first")
+    with _figure(path, width=1.2 + 3.4 * len(across), height=3.3) as figure:
+        from matplotlib.ticker import LogLocator, MaxNLocator
+
+        frames = figure.subplots(1, len(across), sharey=True, squeeze=False)[0]
+        colours = _shades(len(runs)) if ordered else COLOURS
+        for frame, name in zip(frames, across, strict=True):
+            ends = []
+            for number, (label, events) in enumerate(runs.items()):
+                colour, mark = colours[number % len(colours)], MARKS[number % len(MARKS)]
+                if up == "loss":
+                    faint = along(events, thin(smooth(series(of_kind(events, "step"), "nll")[0])), name)
+                    frame.plot(*_columns(faint), color=colour, alpha=0.3, linewidth=0.9)
+                points = along(events, series(of_kind(events, "validated"), up)[0], name)
+                frame.plot(*_columns(points), color=colour, marker=mark, markevery=_marked(points), label=label)
+                ends.append(points[-1])
+            if max(x for x, _ in ends) > MANY_TIMES * min(x for x, _ in ends):
+                frame.set_xscale("log")
+            else:
+                frame.xaxis.set_major_locator(MaxNLocator(5))
+            frame.xaxis.set_major_formatter(_thousands)
+            frame.set_xlabel(ACROSS[name])
+        if up == "loss":
+            frames[0].set_yscale("log")
+            frames[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            frames[0].yaxis.set_major_formatter("{x:g}")
+            frames[0].yaxis.set_minor_formatter("")
+        frames[0].set_ylabel(UP[up])
+        _label_ends(frames[-1], list(runs), ends, colours)
+
+
+def along(events: Sequence[Event], points: Sequence[Point], name: str) -> list[tuple[float, float]]:
+    """(step, value) as (`name` at that step, value): steps themselves, or the target tokens or seconds behind them."""
+    if name == "step":
+        return [(float(step), value) for step, value in points]
+    reached, total = {0: 0.0}, 0.0
+    for event in of_kind(events, "step"):
+        total = total + float(event["tokens"]) if name == "tokens" else float(event["seconds"])
+        reached[int(event["step"])] = total
+    return [(reached[step], value) for step, value in points if step in reached]
+
+
+def draw_gradient_flow(runs: Runs, path: Path) -> None:
+    """The gradient norm of every part of the network by step, a frame a run, the input at the top, on one colour scale."""
+    flows = {label: gradient_flow(events) for label, events in runs.items()}
+    for label, flow in flows.items():
+        if flow is None:
+            raise DataError(f"{label}: its log holds no gradients by part; train with train.diagnose_every")
+    positive = [value for flow in flows.values() if flow for row in flow["gradient"] for value in row if value]
+    with _figure(path, width=1.4 + 2.6 * len(flows), height=4.6) as figure:
+        from matplotlib.colors import LogNorm
+
+        scale = LogNorm(min(positive), max(positive))
+        frames = figure.subplots(1, len(flows), squeeze=False)[0]
+        for number, (frame, (label, flow)) in enumerate(zip(frames, flows.items(), strict=True)):
+            assert flow is not None
+            cells = [[math.nan if value is None else value for value in row] for row in flow["gradient"]]
+            image = frame.imshow(cells, norm=scale, cmap="cividis", aspect="auto", interpolation="nearest")
+            frame.grid(False)
+            frame.set_title(label, fontsize=9)
+            frame.set_xlabel("steps")
+            columns = range(0, len(flow["steps"]), max(1, len(flow["steps"]) // 4))
+            frame.set_xticks(list(columns), [f"{flow['steps'][column]:,}" for column in columns])
+            blocks = _blocks(flow["parts"])
+            frame.set_yticks(
+                [row for row, _ in blocks], [name if number == 0 else "" for _, name in blocks], fontsize=6.5
+            )
+        figure.colorbar(image, ax=list(frames), label="gradient norm", fraction=0.05, pad=0.02)
+
+
+def _blocks(parts: Sequence[str]) -> list[tuple[float, str]]:
+    """The middle row of each block or table, and its name."""
+    rows: dict[str, list[int]] = {}
+    for row, part in enumerate(parts):
+        rows.setdefault(" ".join(part.split(".")[:2]), []).append(row)
+    return [((found[0] + found[-1]) / 2, name.replace("_", " ")) for name, found in rows.items()]
+
+
+def _shades(count: int) -> list[Any]:
+    """Shades of one scale, dark to light, the palest left out."""
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](0.8 * index / max(1, count - 1)) for index in range(count)]
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _marked(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Which points of a curve bear a mark: the last and a few before it, so that marks do not hide the line."""
+    stride = max(1, len(points) // MARKS_A_CURVE)
+    return list(range(len(points) - 1, -1, -stride))
+
+
+def _thousands(value: float, _: object) -> str:
+    """1,500, 20 k and 2 M: a tick that needs no power of ten."""
+    if value < 1e4:
+        return f"{value:,.0f}"
+    return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k"
+
+
+def _label_ends(
+    frame: "Axes", labels: Sequence[str], ends: Sequence[tuple[float, float]], colours: Sequence[Any]
+) -> None:
+    """Each curve's name beside the frame at the height where the curve ends, moved apart where two would touch."""
+    frame.autoscale_view()  # matplotlib would do so when it draws, which is too late to ask for heights
+    to_frame = frame.transData + frame.transAxes.inverted()
+    heights = spread([float(to_frame.transform(end)[1]) for end in ends], LABEL_GAP)
+    for number, (label, height) in enumerate(zip(labels, heights, strict=True)):
+        colour = colours[number % len(colours)]
+        frame.text(1.03, height, label, color=colour, transform=frame.transAxes, va="center", fontweight="bold")
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """The heights, moved as little as is simple until any two are at least `gap` apart, in their order."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    groups: list[list[int]] = []
+    for index in order:
+        groups.append([index])
+        while len(groups) > 1 and _bottom(groups[-1], heights, gap) < _top(groups[-2], heights, gap) + gap:
+            last = groups.pop()
+            groups[-1] += last
+    moved = list(heights)
+    for group in groups:
+        for place, index in enumerate(group):
+            moved[index] = _bottom(group, heights, gap) + gap * place
+    return moved
+
+
+def _bottom(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
+    """The lowest label of a group that stands around its mean."""
+    return sum(heights[index] for index in group) / len(group) - gap * (len(group) - 1) / 2
+
+
+def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
+    return _bottom(group, heights, gap) + gap * (len(group) - 1)
+
+
+@contextmanager
+def _figure(path: Path, *, width: float, height: float) -> Iterator["Figure"]:
+    """A figure of so many inches to draw on, written as a whole when it is done."""
+    if path.suffix not in METADATA:
+        raise ConfigError(f"{path}: a figure is written as {', '.join(METADATA)}; give it one of these suffixes")
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise RegardError("figures are drawn by matplotlib, which is missing: pip install 'regard[figures]'") from None
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        content = io.BytesIO()
+        figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=METADATA[path.suffix])
+    write_whole(path, content.getvalue())
