@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 PHASES = ("starting", "preparing", "steps", "validating", "saving", "measuring")
+WORKERS = 2
 STEPS, SAVE_EVERY, VALIDATE_EVERY = 120, 6, 15
 WORDS, PAIRS = 300, 8000
 COMMAND_EVERY = 10
@@ -86,9 +87,12 @@ def settings(home: Path, seed: int) -> dict[str, Any]:
 
 
 def train_here(home: Path, seed: int, out: Path, cache: Path) -> None:
+    from regard.train import resume
     from regard.train.config import RunConfig
     from regard.train.run import train_run
 
+    # A team as on two threads, but OpenMP keeps to one: after a fork it would wait for threads that are not there.
+    resume.team_size = lambda device: WORKERS
     os.environ["REGARD_CACHE"] = str(cache)
     train_run(RunConfig.parse(settings(home, seed)), out)
 
@@ -109,7 +113,7 @@ def start_command(run: Killed) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "regard.cli.main", "train", str(config), "--out", str(run.out)]
     with (run.home / "stderr").open("w") as stderr:
         return subprocess.Popen(
-            command, env={**os.environ, "REGARD_CACHE": str(run.cache), "OMP_NUM_THREADS": "1"}, stderr=stderr
+            command, env={**os.environ, "REGARD_CACHE": str(run.cache), "OMP_NUM_THREADS": str(WORKERS)}, stderr=stderr
         )
 
 

@@ -9,7 +9,7 @@ sinusoidal positions, one embedding for source, target and output, dropout on em
 label smoothing, clipping, AdamW. `regard, Muon` is regard with its default optimiser. MFU is the FLOPs of the model (six a real token
 and weight of a matrix that it meets; none for scores, norms or padding) over the rate that a large `torch.mm` reaches on all
 threads between the rounds, at best and beside the round. Peak memory is that of one more round, untimed: the proportional set size
-of the process and its children. Needs `transformers` (the extra `dev` has it).
+of the process and its children. Needs `transformers` (the extra `benchmarks`).
 """
 
 import argparse
@@ -132,7 +132,7 @@ def _memory(process: int) -> float:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         mine = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except OSError:  # it has just ended
+    except (OSError, StopIteration):  # it has just ended
         return 0.0
     return mine + sum(_memory(int(child)) for child in children)
 
@@ -141,6 +141,7 @@ def _serve(name: str, options: dict[str, Any], pipe: Connection) -> None:
     answers = _sgemm() if name == "sgemm" else _implementation(name, options)
     for question in iter(pipe.recv, "end"):
         pipe.send(answers[question]())
+    answers["end"]()
     pipe.send(None)
 
 
@@ -161,7 +162,7 @@ def _sgemm(size: int = 2048) -> Answers:
             best = max(best, 2 * size**3 / (time.perf_counter() - began))
         return best
 
-    return {"ready": measure, "round": measure}
+    return {"ready": measure, "round": measure, "end": lambda: None}
 
 
 def _implementation(name: str, options: dict[str, Any]) -> Answers:

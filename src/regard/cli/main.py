@@ -73,7 +73,8 @@ def _one_line_warning(message: Warning | str, *where: object, **_: object) -> No
 
 def _refused_in_a_thread(failure: threading.ExceptHookArgs) -> None:
     """What the disk refuses TensorBoard's writing thread is raised in the main one too, and told there."""
-    if not issubclass(failure.exc_type, OSError):
+    writing = type(failure.thread).__module__.startswith("tensorboard")
+    if not (writing and issubclass(failure.exc_type, OSError)):
         threading.__excepthook__(failure)
 
 

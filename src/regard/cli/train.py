@@ -34,7 +34,7 @@ def train(
     """Train a translator. Without data it trains on the built-in pocket corpus, French to English."""
     from regard.errors import ConfigError
 
-    if out is None:
+    if out is None or out == Path():  # an empty one would be the current directory
         raise ConfigError("--out DIR is missing: where should the run be kept? For example --out runs/first")
     flags = {
         "data": {

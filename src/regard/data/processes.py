@@ -126,7 +126,8 @@ class _Worker:
 
 def serve() -> None:
     """What the other process does: make the function, then answer until there is nobody to answer to."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader has gone: so do we, without a word
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader has gone: so do we, without a word
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not come between the answers
     function = None

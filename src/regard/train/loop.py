@@ -1,7 +1,7 @@
 """The training loop: a generator of events. It steps, validates and saves; it prints nothing and knows no listener.
 
-Every random decision of a step is drawn from a generator seeded by (seed, step), so that a resumed run repeats an uninterrupted one
-bit for bit without any generator's state being saved.
+Every random decision of a step is drawn from a generator seeded by (seed, step, worker), so that a resumed run of as many workers
+repeats an uninterrupted one bit for bit without any generator's state being saved.
 """
 
 import math

@@ -19,9 +19,9 @@ class Optimizer:
 
     def __init__(self, network: nn.Module, config: TrainConfig, shares: int = 1) -> None:
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in network.named_parameters()}
-        self._dealt = _dealt(network, config.optimizer, shares)
-        self._shares = [_parts(names, config) for names in self._dealt]
-        for part in self._parts():
+        self._dealt = _deal(network, config.optimizer, shares)
+        self._shares = [_torch_optimizers(names, config) for names in self._dealt]
+        for part in self._all():
             for group in part.param_groups:
                 for parameter in group["params"]:
                     part.state[parameter] = _blank(part, parameter)
@@ -43,7 +43,7 @@ class Optimizer:
         """The optimiser's memory, as `weight/what`."""
         return {
             f"{self._names[parameter]}/{what}": value
-            for part in self._parts()
+            for part in self._all()
             for parameter, state in part.state.items()
             for what, value in state.items()
         }
@@ -54,16 +54,16 @@ class Optimizer:
             if name in tensors:  # nothing was remembered before the first step
                 value.copy_(tensors[name])
 
-    def _parts(self) -> list[torch.optim.Optimizer]:
+    def _all(self) -> list[torch.optim.Optimizer]:
         return [part for share in self._shares for part in share]
 
     def _share_memory(self) -> None:
-        places = [(state, what) for part in self._parts() for state in part.state.values() for what in state]
+        places = [(state, what) for part in self._all() for state in part.state.values() for what in state]
         for (state, what), tensor in zip(places, shared([state[what] for state, what in places]), strict=True):
             state[what] = tensor
 
 
-def _dealt(network: nn.Module, kind: str, shares: int) -> list[dict[str, nn.Parameter]]:
+def _deal(network: nn.Module, kind: str, shares: int) -> list[dict[str, nn.Parameter]]:
     """The weights by name, dealt out so that the shares take about equally long: the costliest first, to whoever has least."""
     costs = {name: _cost(name, parameter, kind) for name, parameter in network.named_parameters()}
     owners, load = {}, [0.0] * shares
@@ -82,7 +82,7 @@ def _cost(name: str, parameter: Tensor, kind: str) -> float:
     return parameter.numel() * (1.0 + (min(parameter.shape) / 8.0 if orthogonalised else 0.0))
 
 
-def _parts(parameters: Mapping[str, nn.Parameter], config: TrainConfig) -> list[torch.optim.Optimizer]:
+def _torch_optimizers(parameters: Mapping[str, nn.Parameter], config: TrainConfig) -> list[torch.optim.Optimizer]:
     matrices = [p for name, p in parameters.items() if _is_matrix(name, p)]
     others = [p for name, p in parameters.items() if not _is_matrix(name, p)]
     everything = list(parameters.values())

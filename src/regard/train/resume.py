@@ -61,6 +61,12 @@ def resumed_job(config: RunConfig, out: Path, prepared: Prepared, device: torch.
     if name is not None:
         complaints += _restore(job, name)
     cut_back(out / "log.jsonl", job.progress.step)
+    limit = config.train.max_steps
+    if limit is not None and config.train.warmup >= limit:
+        complaints.append(
+            f"train.warmup {config.train.warmup} is not shorter than train.max_steps {limit}: "
+            "the learning rate will not reach its height"
+        )
     return job, tuple(complaints)
 
 
@@ -104,10 +110,12 @@ def _point_at_best(job: Job, name: str) -> list[str]:
 
 
 def _other_machine(state: dict[str, Any], workers: int) -> list[str]:
-    """What may make the last bits differ from an uninterrupted run."""
+    """What makes the run differ from an uninterrupted one, if anything does."""
+    before = {"workers": 1, **state}  # where there was no team, there was one
+    effect = {"workers": "dropout draws other units, so the run takes another course"}
     now = {"threads": torch.get_num_threads(), "workers": workers, "torch": torch.__version__}
     return [
-        f"resumed with {what} {value}, started with {state[what]}: results may differ in the last bits"
+        f"resumed with {what} {value}, started with {before[what]}: {effect.get(what, 'results may differ in the last bits')}"
         for what, value in now.items()
-        if what in state and state[what] != value
+        if before[what] != value
     ]

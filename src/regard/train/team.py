@@ -5,15 +5,17 @@ three times a step do not. On one batch, given the number of workers, the result
 """
 
 import ctypes
+import math
 import multiprocessing
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from multiprocessing.util import Finalize
+from typing import Any, Self, TypeVar
 
 import torch
 from torch import nn
@@ -24,12 +26,14 @@ from regard.train.shared import shared
 from regard.train.worker import Examples, Sums, Worker
 
 MOST = 8
+Result = TypeVar("Result")
 _PDEATHSIG = 1  # prctl.h
 
 
 def team_size(device: torch.device) -> int:
     """One worker a thread that torch may use; one alone where processes cannot be forked safely."""
-    forks = sys.platform.startswith("linux") and not torch.cuda.is_available()
+    forks = sys.platform.startswith("linux") and not (torch.cuda.is_available() or torch.xpu.is_available())
+    forks = forks and not multiprocessing.current_process().daemon  # which may have no children
     return min(MOST, torch.get_num_threads()) if device.type == "cpu" and forks else 1
 
 
@@ -44,8 +48,18 @@ class Team:
     """The workers of a run. The first works in this process, the others in processes that end with it."""
 
     def __init__(self, workers: list[Worker]) -> None:
+        self.size = len(workers)
         self._here, *others = workers
-        self._away = [_Process(worker) for worker in others]
+        self._away: list[_Process] = []
+        try:
+            for worker in others:
+                self._away.append(_Process(worker))
+        except OSError as error:
+            self.__exit__()
+            raise TrainError(
+                f"cannot start training process {len(self._away) + 2} of {self.size}: {error.strerror}; "
+                "set OMP_NUM_THREADS to a smaller number"
+            ) from None
 
     def __enter__(self) -> Self:
         return self
@@ -57,30 +71,25 @@ class Team:
     def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
         """Differentiate the loss of these batches, summed over their target tokens; the sums tell how large it is."""
         lengths = self._here.prepared.train.source_lengths, self._here.prepared.train.target_lengths
-        parts = [split(batch, *lengths, 1 + len(self._away)) for batch in batches]
-        with _single_threaded(bool(self._away)):
-            done = self._each(
-                "gradient", [(step, epoch, [part[n] for part in parts]) for n in range(1 + len(self._away))]
-            )
+        parts = [split(batch, *lengths, self.size) for batch in batches]
+        done = self._each(Worker.gradient, [(step, epoch, [part[n] for part in parts]) for n in range(self.size)])
         return Sums(sum(sums.loss for sums in done), sum(sums.nll for sums in done), sum(sums.tokens for sums in done))
 
     def norm(self) -> float:
         """The length of the gradient, once it is added up."""
-        with _single_threaded(bool(self._away)):
-            return float(sum(self._each("combine", [()] * (1 + len(self._away)))) ** 0.5)
+        return math.sqrt(sum(self._each(Worker.combine, [()] * self.size)))
 
     def update(self, learning_rate: float, scale: float) -> None:
         """Move the weights by the gradient times `scale`."""
-        with _single_threaded(bool(self._away)):
-            self._each("update", [(learning_rate, scale)] * (1 + len(self._away)))
+        self._each(Worker.update, [(learning_rate, scale)] * self.size)
 
-    def _each(self, phase: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
+    def _each(self, phase: Callable[..., Result], arguments: list[tuple[Any, ...]]) -> list[Result]:
         """Let every worker do its part of a phase, and wait for all."""
         mine, *theirs = arguments
-        for process, given in zip(self._away, theirs, strict=True):
-            process.begin(phase, given)
-        result = getattr(self._here, phase)(*mine)
-        return [result, *(process.end() for process in self._away)]
+        with _single_threaded() if self._away else nullcontext():
+            for process, given in zip(self._away, theirs, strict=True):
+                process.begin(phase, given)
+            return [phase(self._here, *mine), *(process.end() for process in self._away)]
 
 
 class _Process:
@@ -95,8 +104,10 @@ class _Process:
             warnings.simplefilter("ignore", DeprecationWarning)  # fork beside threads: the child uses none of theirs
             self._process.start()
         its_pipe.close()
+        # If a team is never closed: at exit multiprocessing would send SIGTERM, which the child ignores, and wait for ever.
+        Finalize(self, self._process.kill, exitpriority=0)
 
-    def begin(self, phase: str, arguments: tuple[Any, ...]) -> None:
+    def begin(self, phase: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         try:
             self._pipe.send((phase, arguments))
         except OSError:
@@ -136,21 +147,18 @@ def _serve(worker: Worker, pipe: Connection, other_end: Connection, parent: int)
             phase, arguments = pipe.recv()
         except EOFError:
             break
-        method: Callable[..., Any] = getattr(worker, phase)
         try:
-            pipe.send(method(*arguments))
+            pipe.send(phase(worker, *arguments))
         except Exception as error:
-            pipe.send(error)
+            pipe.send(error if isinstance(error, OSError | ValueError | LookupError) else RuntimeError(repr(error)))
     os._exit(0)
 
 
 @contextmanager
-def _single_threaded(wanted: bool) -> Iterator[None]:
+def _single_threaded() -> Iterator[None]:
     before = torch.get_num_threads()
-    if wanted:
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
     try:
         yield
     finally:
-        if wanted:
-            torch.set_num_threads(before)
+        torch.set_num_threads(before)

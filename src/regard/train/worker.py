@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.data.batches import make_batch
 from regard.data.prepare import Prepared
@@ -37,7 +37,7 @@ class Sums:
 
 
 class Worker:
-    """Worker `number` of `optimizer.shares`."""
+    """Worker `number` of a team, counted from 0."""
 
     def __init__(
         self,
@@ -57,8 +57,10 @@ class Worker:
         self.gradients = gradients
         self.device = device
         self.parameters = list(network.parameters())
-        for parameter, place in zip(self.parameters, gradients[0] if gradients else (), strict=False):
-            parameter.grad = place  # where `combine` adds up
+        self._index = {parameter: index for index, parameter in enumerate(self.parameters)}
+        if gradients:
+            for parameter, total in zip(self.parameters, gradients[0], strict=True):
+                parameter.grad = total  # where `combine` adds up
 
     def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
         """Differentiate the loss of these parts of the step's batches."""
@@ -102,18 +104,21 @@ class Worker:
         """Add up the gradients of this worker's share of the weights; returns their squared norm."""
         mine = self.optimizer.share(self.number)
         if self.gradients:
-            place = {parameter: index for index, parameter in enumerate(self.parameters)}
             for parameter in mine:
-                total, *others = (gradients[place[parameter]] for gradients in self.gradients)
+                total, *others = (gradients[self._index[parameter]] for gradients in self.gradients)
                 for other in others:
                     total.add_(other)
-        norms = torch._foreach_norm([parameter.grad for parameter in mine if parameter.grad is not None])
-        return float(torch.stack(norms).square().sum()) if norms else 0.0
+        return float(sum(norm.square() for norm in torch._foreach_norm(_gradients(mine)))) if mine else 0.0
 
     def update(self, learning_rate: float, scale: float) -> None:
         """Move this worker's share of the weights by the gradients times `scale`."""
-        torch._foreach_mul_([p.grad for p in self.optimizer.share(self.number) if p.grad is not None], scale)
-        self.optimizer.step(learning_rate, self.number)
+        if mine := self.optimizer.share(self.number):
+            torch._foreach_mul_(_gradients(mine), scale)
+            self.optimizer.step(learning_rate, self.number)
+
+
+def _gradients(parameters: list[nn.Parameter]) -> list[Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
 def gradient_buffers(network: Transformer, workers: int) -> list[list[Tensor]]:
