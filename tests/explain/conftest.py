@@ -60,7 +60,7 @@ def log_events(steps: int = 1000, every: int = 125) -> list[dict[str, Any]]:
 DIAGNOSED_PARTS = [
     "embedding",
     "encoder.0.attention",
-    "encoder.0.feed_forward",
+    "encoder.1.attention",
     "decoder.0.attention",
     "decoder.0.cross",
 ]

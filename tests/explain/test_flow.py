@@ -20,19 +20,19 @@ def look(step: int, **gradients: float | None) -> dict[str, Any]:
 def test_parts_are_rows_and_steps_columns() -> None:
     events = [
         {"event": "step", "step": 10, "loss": 1.0},
-        look(10, embedding=1.0, encoder_0_attention=0.5, decoder_0_attention=0.125),
-        look(20, embedding=2.0, encoder_0_attention=0.25, decoder_0_attention=123456.789),
+        look(10, embedding=1.0, encoder_0_attention=0.5, encoder_1_attention=0.125, decoder_0_attention=1.0),
+        look(20, embedding=2.0, encoder_0_attention=0.25, encoder_1_attention=123456.789, decoder_0_attention=1.0),
     ]
     assert gradient_flow(events) == {
         "logged": 2,
         "steps": [10, 20],
-        "parts": ["embedding", "encoder.0.attention", "decoder.0.attention"],
-        "ends": (1, 2),
+        "parts": ["embedding", "encoder.0.attention", "encoder.1.attention", "decoder.0.attention"],
+        "ends": [(1, 2)],
         "jumps": [{"part": 2, "step": 20, "factor": 123457.0 / 0.125}],
-        "gradient": [[1.0, 2.0], [0.5, 0.25], [0.125, 123457.0]],
-        "weight": [[2.0, 2.0]] * 3,
-        "update": [[0.5, 0.5]] * 3,
-        "ratio": [[0.25, 0.25]] * 3,
+        "gradient": [[1.0, 2.0], [0.5, 0.25], [0.125, 123457.0], [1.0, 1.0]],
+        "weight": [[2.0, 2.0]] * 4,
+        "update": [[0.5, 0.5]] * 4,
+        "ratio": [[0.25, 0.25]] * 4,
     }
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_number_is_none() -> None:
     table = gradient_flow([look(1, a=math.nan, b=math.inf, c=None, d=0.0)])
     assert table is not None
     assert table["gradient"] == [[None], [None], [None], [0.0]]
-    assert (table["jumps"], table["ends"]) == ([], None)
+    assert (table["jumps"], table["ends"]) == ([], [])
 
 
 def test_a_repeated_step_counts_once() -> None:
@@ -71,6 +71,10 @@ def test_a_long_run_keeps_its_spike_and_its_collapse() -> None:
     assert {1, 777, 1333, 2000} <= set(table["steps"])
     assert (max(table["gradient"][0]), min(table["gradient"][1])) == (500.0, 1e-7)
     assert [(jump["part"], jump["step"]) for jump in table["jumps"]] == [(0, 777), (0, 778), (1, 1333), (1, 1334)]
+
+
+def test_numbers_at_the_edge_of_floats_have_a_distance() -> None:
+    assert most_unusual([[1e6, 1e6, 5e-324, 1e6, 1e6]], 3) == [0, 2, 4]
 
 
 @given(

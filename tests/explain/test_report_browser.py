@@ -135,15 +135,16 @@ def test_a_walk_through_the_page(full_report: Report, tmp_path: Path) -> None:
     assert seen["jumps"] == [2, 0]  # up, and down again
     assert "At 2 steps a gradient jumped" in seen["warning"]
     assert "decoder.0.attention at step 510, 1000 times as long" in seen["warning"]
-    # The first and last self-attention stand two rows apart, each of half the gradient of the next.
-    assert "decoder.0.attention back to encoder.0.attention" in seen["depth"]
-    assert "by 0.25 at step 110 and by 0.25 at step 960." in seen["depth"]
+    assert seen["depth"] == (  # one row apart, and each row has half the gradient of the next
+        "From encoder.1.attention back to encoder.0.attention the length of the gradient is multiplied by 0.5 at step 110 "
+        "and by 0.5 at step 960."
+    )
     assert all(len(set(shades)) == len(shades) > 3 for shades in seen["shades"])
     assert seen["flowCell"]["title"] == "decoder.0.attention, step 510"
     for name, field in {"gradient": "gradient", "weights": "weight", "update / weights": "ratio"}.items():
         assert float(seen["flowCell"][name]) == pytest.approx(part[field], rel=1e-5)
     assert seen["flowPointers"] == [1, 1]
-    assert seen["flowAbove"] == "encoder.0.feed_forward, step 510"
+    assert seen["flowAbove"] == "encoder.1.attention, step 510"
 
     drawn = full_report.alignments[1]
     assert seen["cells"] == len(drawn.source_words) * len(drawn.target_words)

@@ -65,7 +65,7 @@ def draw_learning_curves(
     for label, events in runs.items():
         if not series(of_kind(events, "validated"), up)[0]:
             raise DataError(f"{label}: its log holds no validation {up}; let the run come to a validation first")
-    with _figure(path, width=1.2 + 3.4 * len(across), height=3.3) as figure:
+    with _figure(path, width=1.6 + 3.4 * len(across), height=3.3) as figure:
         from matplotlib.ticker import LogLocator, MaxNLocator
 
         frames = figure.subplots(1, len(across), sharey=True, squeeze=False)[0]
@@ -83,7 +83,7 @@ def draw_learning_curves(
             if max(x for x, _ in ends) > MANY_TIMES * min(x for x, _ in ends):
                 frame.set_xscale("log")
             else:
-                frame.xaxis.set_major_locator(MaxNLocator(5))
+                frame.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
             frame.xaxis.set_major_formatter(_thousands)
             frame.set_xlabel(ACROSS[name])
         if up == "loss":
@@ -113,7 +113,7 @@ def draw_gradient_flow(runs: Runs, path: Path) -> None:
         if flow is None:
             raise DataError(f"{label}: its log holds no gradients by part; train with train.diagnose_every")
     positive = [value for flow in flows.values() if flow for row in flow["gradient"] for value in row if value]
-    with _figure(path, width=1.4 + 2.6 * len(flows), height=4.6) as figure:
+    with _figure(path, width=1.4 + 2.6 * len(flows), height=5.2) as figure:
         from matplotlib.colors import LogNorm
 
         scale = LogNorm(min(positive), max(positive))
@@ -129,7 +129,7 @@ def draw_gradient_flow(runs: Runs, path: Path) -> None:
             frame.set_xticks(list(columns), [f"{flow['steps'][column]:,}" for column in columns])
             blocks = _blocks(flow["parts"])
             frame.set_yticks(
-                [row for row, _ in blocks], [name if number == 0 else "" for _, name in blocks], fontsize=6.5
+                [row for row, _ in blocks], [name if number == 0 else "" for _, name in blocks], fontsize=6
             )
         figure.colorbar(image, ax=list(frames), label="gradient norm", fraction=0.05, pad=0.02)
 

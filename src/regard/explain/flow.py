@@ -21,8 +21,8 @@ Row = list[float | None]
 def gradient_flow(events: Sequence[Event], columns: int = COLUMNS) -> dict[str, Any] | None:
     """For each field of `FIELDS` a row a part and a column a step; None where nothing was logged.
 
-    `parts` are in the order of the log, input first. `ends` are the first and the last part with the same kind of sublayer, which can be
-    compared. `jumps` are those of `JUMP`, over all steps; of more than `columns` steps the most unusual of each stretch are shown.
+    `parts` are in the order of the log, input first. `ends` are the first and the last self-attention of each stack, which are of one size
+    and can be compared. `jumps` are those of `JUMP`, over all steps. Of more than `columns` steps each stretch shows its most unusual one.
     """
     looks = of_kind(events, "diagnosed")
     if not looks:
@@ -76,7 +76,7 @@ def most_unusual(rows: Sequence[Sequence[float | None]], limit: int) -> list[int
 def _distance(value: float | None, middle: float) -> float:
     if value == middle:
         return 0.0
-    return abs(math.log(value / middle)) if value and middle else math.inf
+    return abs(math.log(value) - math.log(middle)) if value and middle else math.inf
 
 
 def _finite(part: Mapping[str, Any], field: str) -> float | None:
@@ -85,6 +85,9 @@ def _finite(part: Mapping[str, Any], field: str) -> float | None:
     return float(f"{value:.6g}") if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _ends(names: Sequence[str]) -> tuple[int, int] | None:
-    attentions = [index for index, name in enumerate(names) if name.endswith(".attention")]
-    return (attentions[0], attentions[-1]) if len(attentions) > 1 else None
+def _ends(names: Sequence[str]) -> list[tuple[int, int]]:
+    stacks: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        if name.endswith(".attention"):
+            stacks.setdefault(name.split(".")[0], []).append(index)
+    return [(found[0], found[-1]) for found in stacks.values() if len(found) > 1]

@@ -49,7 +49,7 @@ function flowMap(parent, flow, spec, cursor) {
 
   function legend() {
     const ends = [scale.low, (scale.low + scale.high) / 2, scale.high].map((power) => tick(Number((10 ** power).toPrecision(1))));
-    return make("div", { class: "scale" },
+    return make("div", { class: "shades-key" },
       make("i", { class: `band ${spec.ramp}` }),
       ends.map((end, index) => make("span", {}, index === 1 && spec.middle ? `${end} ${spec.middle}` : end)));
   }
@@ -159,17 +159,16 @@ function flowMap(parent, flow, spec, cursor) {
   onWidth(frame, render);
 }
 
-// What the map comes to, in words: how much of a gradient is left where it arrives.
+// What the map comes to, in words: how much of a gradient is left at the first block of each stack.
 function depthNote(flow) {
-  if (flow.ends === null) return "";
-  const [first, last] = flow.ends;
-  const times = [...new Set([0, flow.steps.length - 1])].map((column) => {
-    const factor = flow.gradient[first][column] / flow.gradient[last][column];
-    return Number.isFinite(factor) && `${twoDigits(factor)} at step ${grouped(flow.steps[column])}`;
-  }).filter(Boolean);
-  if (times.length === 0) return "";
-  return make("p", { class: "depth" }, `From ${flow.parts[last]} back to ${flow.parts[first]} the length of the gradient is multiplied by `
-    + `${times.join(" and by ")}.`);
+  const factor = ([first, last], column) => flow.gradient[first][column] / flow.gradient[last][column];
+  const columns = [...new Set([0, flow.steps.length - 1])];
+  const sentences = flow.ends.filter((ends) => columns.every((column) => Number.isFinite(factor(ends, column)))).map((ends) => {
+    const times = columns.map((column) => `${twoDigits(factor(ends, column))} at step ${grouped(flow.steps[column])}`);
+    const [first, last] = ends.map((part) => flow.parts[part]);
+    return `From ${last} back to ${first} the length of the gradient is multiplied by ${times.join(" and by ")}.`;
+  });
+  return sentences.length ? make("p", { class: "depth" }, sentences.join(" ")) : "";
 }
 
 function jumpWarning(flow) {
@@ -182,7 +181,7 @@ function jumpWarning(flow) {
 }
 
 function twoDigits(value) {
-  return exact(Number(value.toPrecision(2)));
+  return tick(Number(value.toPrecision(2)));
 }
 
 // `flow` is what the report made of the log: steps, parts, and a row a part of each number.

@@ -1,0 +1,29 @@
+"""Every recipe is a config that `regard train` takes, and the recipes that are compared differ in nothing but what they compare."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.settings import read_toml
+from regard.train.config import RunConfig
+
+RECIPES = Path(__file__).parent.parent / "recipes"
+OPTIMISERS = ("sgd", "momentum", "adam", "adamw", "muon")
+COMPARED = {"optimizer", "momentum", "weight_decay", "learning_rate"}
+
+
+def recipe(path: Path) -> RunConfig:
+    return RunConfig.parse(read_toml(path), str(path))
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: path.stem)
+def test_a_recipe_is_a_config(path: Path) -> None:
+    recipe(path)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS[1:])
+def test_optimisers_are_compared_on_equal_terms(name: str) -> None:
+    one, other = (recipe(RECIPES / f"optimisation/{which}.toml") for which in (OPTIMISERS[0], name))
+    changed = {change.split(":")[0] for change in other.changed_from(one)}
+    assert changed
+    assert changed <= {f"train.{key}" for key in COMPARED}
