@@ -25,6 +25,7 @@ def test_a_typo_is_answered_with_the_nearest_name() -> None:
     )
     assert complaint({"modle": {}}) == "run.toml: unknown key 'modle'; did you mean 'model'?"
     assert "valid here: data, model, text, train" in complaint({"zzz": 1})
+    assert "did you mean 'train.max_steps'?" in complaint({"max_steps": 1})
 
 
 def test_values_out_of_range_are_named() -> None:

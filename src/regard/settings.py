@@ -131,21 +131,28 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"]) or "the settings"
     if first["type"] == "extra_forbidden":
-        names = _keys_beside(root, [str(part) for part in first["loc"]])
-        near = difflib.get_close_matches(str(first["loc"][-1]), names, n=1, cutoff=0.5)
-        whole = ".".join([*(str(part) for part in first["loc"][:-1]), *near])
-        hint = f"did you mean {whole!r}?" if near else f"valid here: {', '.join(sorted(names))}"
-        return f"unknown key {key!r}; {hint}"
+        return f"unknown key {key!r}; {_suggestion(root, [str(part) for part in first['loc']])}"
     message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
     shown = "" if isinstance(given, dict) else f" = {given!r}"
     return f"{key}{shown}: {message[:1].lower()}{message[1:]}"
 
 
-def _keys_beside(root: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The valid names at the level of the last element of `path`."""
+def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:
+    """The nearest valid name beside the wrong one, or the same name in another table, or all that is valid there."""
+    *tables, name = path
+    beside = list(_level(root, tables).model_fields)
+    near = [".".join([*tables, found]) for found in difflib.get_close_matches(name, beside, n=1, cutoff=0.5)]
+    elsewhere = [f"{table}.{name}" for table in root.model_fields if name in _level(root, [table]).model_fields]
+    if elsewhere and not tables:
+        return f"did you mean {elsewhere[0]!r}?"
+    return f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(beside))}"
+
+
+def _level(root: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
+    """The table of settings that `path` leads to, or as far as it leads."""
     level: type[BaseModel] = root
-    for name in path[:-1]:
+    for name in path:
         field = level.model_fields.get(name)
         if field is None:
             break
@@ -154,4 +161,4 @@ def _keys_beside(root: type[BaseModel], path: Sequence[str]) -> list[str]:
         if not groups:
             break
         level = groups[0]
-    return list(level.model_fields)
+    return level

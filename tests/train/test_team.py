@@ -180,13 +180,14 @@ def test_no_process_is_left_behind(settings: dict[str, Any], tmp_path: Path) -> 
         "from regard.train.config import RunConfig; from regard.train.run import train_run;"
         "train_run(RunConfig.parse(json.loads(Path(sys.argv[1]).read_text())), Path(sys.argv[2]))"
     )
-    arguments = [sys.executable, "-c", code, str(tmp_path / "settings.json"), str(tmp_path / "run")]
-    process = subprocess.Popen(arguments)
+    arguments = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "settings.json"), str(tmp_path / "run")]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
     log = tmp_path / "run/log.jsonl"
     assert eventually(lambda: log.exists() and '"event": "step"' in log.read_text(encoding="utf-8"))
     (child,) = children(process.pid)
     process.kill()
-    process.wait()
+    _, said = process.communicate()
+    assert said == b""
     assert eventually(lambda: not Path(f"/proc/{child}").exists())
 
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import Any, Self, TypeVar
@@ -142,16 +142,19 @@ def _serve(worker: Worker, pipe: Connection, other_end: Connection, parent: int)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     torch.set_num_threads(1)
-    while os.getppid() == parent:
-        try:
+    with suppress(EOFError, OSError):  # the parent has gone
+        while os.getppid() == parent:
             phase, arguments = pipe.recv()
-        except EOFError:
-            break
-        try:
-            pipe.send(phase(worker, *arguments))
-        except Exception as error:
-            pipe.send(error if isinstance(error, OSError | ValueError | LookupError) else RuntimeError(repr(error)))
+            pipe.send(_result(phase, worker, arguments))
     os._exit(0)
+
+
+def _result(phase: Callable[..., Any], worker: Worker, arguments: tuple[Any, ...]) -> Any:
+    """What the phase returns, or the error that it raised, in a form that can be sent."""
+    try:
+        return phase(worker, *arguments)
+    except Exception as error:
+        return error if isinstance(error, OSError | ValueError | LookupError) else RuntimeError(repr(error))
 
 
 @contextmanager
