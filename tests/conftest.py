@@ -1,5 +1,8 @@
-"""For every test: one thread, so that tiny tensors are not slowed by idle threads that spin, and a cache of its own."""
+"""For every test: one thread, so that tiny tensors are not slowed by idle threads that spin, a cache of its own, and a Ctrl-C that
+works: a shell starts what runs in the background with SIGINT ignored, and every child would inherit that.
+"""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,12 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
