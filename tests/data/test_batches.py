@@ -224,6 +224,20 @@ def test_dropout_changes_with_epoch_seed_and_example(bpe):
     assert len({tuple(row) for row in rows}) == 4
 
 
+def test_two_readings_differ_in_the_cuts_of_the_source_alone(bpe):
+    corpus, tokenizers = bpe
+    once = make_batch(corpus, [3, 0, 2], tokenizers, 0.5, seed=7, epoch=1)
+    twice = make_batch(corpus, [3, 0, 2], tokenizers, 0.5, seed=7, epoch=1, readings=2)
+    assert torch.equal(twice.target_in, once.target_in)
+    assert torch.equal(twice.target_out, once.target_out)
+    assert twice.tokens == once.tokens
+    cuts = [[index for index in row if index != tokenizers.source.vocabulary.pad] for row in twice.source.tolist()]
+    assert cuts[:3] != cuts[3:]
+    assert [tokenizers.source.decode(row) for row in cuts] == [SENTENCES[index][0] for index in (3, 0, 2, 3, 0, 2)]
+    plain = make_batch(corpus, [3, 0, 2], tokenizers, readings=2)
+    assert torch.equal(plain.source[:3], plain.source[3:])
+
+
 def test_the_sides_of_an_example_are_cut_independently(tmp_path):
     tokenizers = learn_pair(TextConfig(vocabulary=340), lambda: SENTENCES)
     write_corpus(tmp_path, [(s, s) for s, _ in SENTENCES], tokenizers, 80)

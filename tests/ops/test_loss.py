@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from regard.ops import loss as module
-from regard.ops.loss import smoothed_cross_entropy
+from regard.ops.loss import consistent_cross_entropy, smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -31,6 +31,34 @@ def test_parity_with_torch(
     )
     torch.testing.assert_close(mine[0], hidden.grad, rtol=0, atol=tolerance)
     torch.testing.assert_close(mine[1], weight.grad, rtol=0, atol=tolerance * rows)
+
+
+@pytest.mark.parametrize("consistency", [0.0, 0.5, 5.0])
+@pytest.mark.parametrize("rows", [1, 40, 700])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 2e-5)])
+def test_two_readings_against_torch(
+    consistency: float, rows: int, dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", 50 * 64)
+    torch.manual_seed(rows)
+    hidden = torch.randn(2, rows, 16, dtype=dtype, requires_grad=True)
+    table = torch.randn(52, 16, dtype=dtype, requires_grad=True)
+    targets = torch.randint(0, 50, (rows,))
+    loss, nll = consistent_cross_entropy(hidden, table, targets, 0.1, consistency, outputs=50)
+    (loss / 7).backward()
+    mine = hidden.grad, table.grad
+    hidden.grad = table.grad = None
+    one, two = (reading @ table[:50].T for reading in hidden)
+    own = sum(F.cross_entropy(logits, targets, label_smoothing=0.1, reduction="sum") for logits in (one, two))
+    p, q = one.log_softmax(dim=1), two.log_softmax(dim=1)
+    apart = F.kl_div(p, q, log_target=True, reduction="sum") + F.kl_div(q, p, log_target=True, reduction="sum")
+    theirs = own / 2 + consistency / 4 * apart
+    (theirs / 7).backward()
+    torch.testing.assert_close(loss, theirs, rtol=tolerance, atol=tolerance)
+    plain = sum(F.cross_entropy(logits, targets, reduction="sum") for logits in (one, two)) / 2
+    torch.testing.assert_close(nll, plain, rtol=tolerance, atol=0)
+    torch.testing.assert_close(mine[0], hidden.grad, rtol=0, atol=tolerance)
+    torch.testing.assert_close(mine[1], table.grad, rtol=0, atol=tolerance * rows)
 
 
 def test_by_hand() -> None:

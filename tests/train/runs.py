@@ -26,7 +26,7 @@ from regard.train.events import Event, Started, Step
 from regard.train.run import Listener, Run, train_run
 
 LETTERS = "abcdefgh"
-EVERYTHING = {"optimizer": "adamw", "ema": 0.9, "accumulate": 2, "schedule": "inverse_sqrt"}
+EVERYTHING = {"optimizer": "adamw", "ema": 0.9, "accumulate": 2, "schedule": "inverse_sqrt", "consistency": 1.0}
 
 
 def small_settings(home: Path) -> dict[str, Any]:

@@ -49,6 +49,20 @@ def test_weight_decay_is_decoupled() -> None:
     torch.testing.assert_close(weight.detach(), torch.full((2, 2), 3.0 * (1 - 0.05)))
 
 
+def test_adamw_beside_muon_has_a_rate_of_its_own() -> None:
+    moved = {}
+    for factor in (1.0, 0.25):
+        torch.manual_seed(0)
+        network = build_model(SIZES, 20, 20, joint=True)
+        before = {name: value.detach().clone() for name, value in network.named_parameters()}
+        _step(network, Optimizer(network, TrainConfig(optimizer="muon", adamw_factor=factor)))
+        moved[factor] = {name: value.detach() - before[name] for name, value in network.named_parameters()}
+    matrix, vector = "encoder.0.attention.query.weight", "encoder.0.attention.query.bias"
+    torch.testing.assert_close(moved[0.25][matrix], moved[1.0][matrix])
+    torch.testing.assert_close(moved[0.25][vector], 0.25 * moved[1.0][vector], rtol=1e-4, atol=1e-7)
+    assert moved[1.0][vector].abs().max() > 0
+
+
 def test_muon_moves_matrices_and_adamw_the_rest() -> None:
     network = build_model(SIZES, 20, 20, joint=True)
     optimizer = Optimizer(network, TrainConfig(optimizer="muon"))

@@ -155,6 +155,34 @@ def test_accumulation_equals_one_large_batch(settings: dict[str, Any], tmp_path:
     torch.testing.assert_close(gradient([[0, 1, 2, 3, 4, 5]]), gradient([[0, 5], [1, 2, 3, 4]]), rtol=0, atol=1e-6)
 
 
+def test_a_network_that_agrees_with_itself_pays_nothing_for_it(settings: dict[str, Any], tmp_path: Path) -> None:
+    from regard.data.batches import make_batch
+    from regard.data.prepare import prepare
+    from regard.models.build import build_model
+    from regard.train.loss import batch_loss
+
+    config = RunConfig.parse(settings)
+    prepared = prepare(config.data, config.text, tmp_path / "c")
+    size = len(prepared.tokenizers.source.vocabulary)
+    network = build_model(config.model, size, size, joint=True).double()
+    once, twice = (make_batch(prepared.train, range(6), prepared.tokenizers, readings=n) for n in (1, 2))
+    cpu = torch.device("cpu")
+
+    def gradient(loss: torch.Tensor) -> torch.Tensor:
+        return torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(network.parameters()))])
+
+    network.eval()  # without dropout both readings are one
+    alone, both = batch_loss(network, once, 0.1, cpu), batch_loss(network, twice, 0.1, cpu, consistency=3.0)
+    torch.testing.assert_close(alone, both)
+    torch.testing.assert_close(gradient(alone[0]), gradient(both[0]))
+    network.train()
+    torch.manual_seed(0)
+    free, _ = batch_loss(network, twice, 0.1, cpu, consistency=0.0)
+    torch.manual_seed(0)
+    bound, _ = batch_loss(network, twice, 0.1, cpu, consistency=3.0)
+    assert bound > free
+
+
 def test_early_stopping(settings: dict[str, Any], tmp_path: Path) -> None:
     """With a rate so small that BLEU never moves, the first validation stays the best, and three more end the run."""
     result, events = run(

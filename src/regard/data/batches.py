@@ -4,7 +4,7 @@ The order is a pure function of the lengths, the budget, the seed and the epoch:
 middle of an epoch but the number of the batch, and `plan(...)[rank::world]` is the share of one process among `world`.
 It sees ids and lengths, never text or a model.
 
-Shapes: N examples of the corpus, B examples of a batch, S source tokens, T target tokens, both with the end mark.
+Shapes: N examples of the corpus, B examples of a batch, R readings of each, S source tokens, T target tokens, both with the end mark.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class Batch:
     """Examples side by side, padded on the right."""
 
     source: Tensor
-    """[B, S] x1 .. xm, end mark; padded with the source's pad id."""
+    """[R B, S] x1 .. xm, end mark; padded with the source's pad id. The first reading of every example, then the second."""
 
     target_in: Tensor
     """[B, T] start token (the target's pad id), y1 .. yn; padded with it too."""
@@ -107,14 +107,19 @@ def make_batch(
     dropout: float = 0.0,
     seed: int = 0,
     epoch: int = 0,
+    readings: int = 1,
 ) -> Batch:
-    """The tensors of these examples. With `dropout`, each is segmented anew as (seed, epoch, example) decide."""
+    """The tensors of these examples. With `dropout`, each is segmented anew as (seed, epoch, example) decide.
+
+    Of several readings each has a segmentation of its own of the sources; the targets are the same for all.
+    """
     examples = np.fromiter(indices, dtype=np.int64)
-    sources, targets = corpus.sources(examples), corpus.targets(examples)
+    sources, targets = corpus.sources(np.tile(examples, readings)), corpus.targets(examples)
     if dropout > 0.0:
         streams = DropoutStreams(seed, epoch)
-        # Two streams for one example, so that its sides are segmented independently.
-        sources = _dropped(tokenizers.source, sources, dropout, streams, 2 * examples, corpus.max_length)
+        # Two streams for one example, so that its sides are segmented independently; far off, those of the other readings.
+        sentences = np.concatenate([2 * examples + (reading << 40) for reading in range(readings)])
+        sources = _dropped(tokenizers.source, sources, dropout, streams, sentences, corpus.max_length)
         targets = _dropped(tokenizers.target, targets, dropout, streams, 2 * examples + 1, corpus.max_length)
     source_words, target_words = tokenizers.source.vocabulary, tokenizers.target.vocabulary
     source = _padded(sources, source_words.pad)

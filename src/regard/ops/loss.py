@@ -1,6 +1,9 @@
 """Label-smoothed cross-entropy, fused with the output projection so that the logits of a whole batch never exist at once.
 
-Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds their weights.
+Alone, or for two readings of the same tokens that shall agree. Gradients are analytic and found in the forward pass, chunk by chunk,
+so that the backward pass only scales them.
+
+Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds their weights, n tokens of a chunk.
 """
 
 from typing import Any
@@ -22,11 +25,29 @@ def smoothed_cross_entropy(
     """The smoothed loss and -log p(target), both summed over the N tokens.
 
     With z = hidden W^T and p = softmax(z), the loss of a token is (1 - e) (-log p_y) + e mean_v(-log p_v) (Szegedy et al. 2016,
-    section 7), whose gradient in z is p - (1 - e) onehot(y) - e / V. That is computed chunk by chunk in the forward pass, so the
-    backward pass only scales it. The second result carries no gradient.
+    section 7), whose gradient in z is p - (1 - e) onehot(y) - e / V. The second result carries no gradient.
     """
     assert len(targets) > 0, "a loss over no tokens"
     loss, nll = _Smoothed.apply(hidden, table, targets, smoothing, outputs or len(table))  # type: ignore[no-untyped-call]
+    return loss, nll
+
+
+def consistent_cross_entropy(
+    hidden: Tensor,  # [2, N, D]: the same tokens, read twice with different dropout
+    table: Tensor,  # [W, D], whose first V rows are the weights of the outputs
+    targets: Tensor,  # [N]
+    smoothing: float,
+    consistency: float,
+    outputs: int | None = None,  # V, where it is not W
+) -> tuple[Tensor, Tensor]:
+    """R-Drop (Liang et al. 2021): the mean of the two readings' smoothed losses, and what it costs them to disagree.
+
+    With p and q the two distributions of a token, that cost is consistency / 4 (KL(p || q) + KL(q || p)): half of the paper's, as
+    the mean is half of its sum. With d = log p - log q the gradient of KL(p || q) + KL(q || p) in the logits of p is
+    p (d - KL(p || q)) + p - q. Summed over the N tokens; the second result, -log p(target), carries no gradient.
+    """
+    assert len(targets) > 0, "a loss over no tokens"
+    loss, nll = _Consistent.apply(hidden, table, targets, smoothing, consistency, outputs or len(table))  # type: ignore[no-untyped-call]
     return loss, nll
 
 
@@ -39,7 +60,7 @@ class _Smoothed(torch.autograd.Function):
         log_normaliser = hidden.new_empty(len(targets))  # log sum_v exp z_v of each token
         hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
         weight_gradient = table_gradient[:outputs]
-        rows = max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS)
+        rows = _chunk_rows(outputs)
         room = hidden.new_empty(rows * outputs)
         for first in range(0, len(targets), rows):
             piece = hidden[first : first + rows]
@@ -52,21 +73,103 @@ class _Smoothed(torch.autograd.Function):
             if wanted:  # p = scores / total, divided on the side of the D columns, of which there are fewer
                 hidden_gradient[first : first + rows] = (scores.T @ weight).div_(total[:, None])
                 weight_gradient.addmm_(scores, piece / total[:, None], beta=min(first, 1))  # the first overwrites
-        chosen, everything = weight[targets], weight.sum(dim=0)
-        nll = (log_normaliser - (hidden * chosen).sum(dim=1)).sum()
-        uniform = (log_normaliser - hidden @ everything / outputs).sum()  # mean_v(-log p_v) of each token
         if wanted:
-            hidden_gradient.sub_(chosen, alpha=1.0 - smoothing).sub_(everything, alpha=smoothing / outputs)
-            weight_gradient.index_add_(0, targets, hidden, alpha=smoothing - 1.0)
-            weight_gradient.sub_(hidden.sum(dim=0), alpha=smoothing / outputs)
-            table_gradient[outputs:].zero_()
+            _subtract_targets(hidden, weight, targets, smoothing, hidden_gradient, table_gradient)
             ctx.save_for_backward(hidden_gradient, table_gradient)
+        loss, nll = _losses(hidden, weight, targets, smoothing, log_normaliser)
         ctx.mark_non_differentiable(nll)
-        return (1.0 - smoothing) * nll + smoothing * uniform, nll
+        return loss, nll
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        hidden_gradient, table_gradient = ctx.saved_tensors
-        if gradients[0] != 1.0:
-            hidden_gradient, table_gradient = hidden_gradient * gradients[0], table_gradient * gradients[0]
-        return hidden_gradient, table_gradient, None, None, None
+        return *_scaled(ctx.saved_tensors, gradients[0]), None, None, None
+
+
+class _Consistent(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        table: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        consistency: float,
+        outputs: int,
+    ) -> tuple[Tensor, Tensor]:
+        weight = table[:outputs]
+        log_normalisers = hidden.new_empty(2, len(targets))
+        hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
+        weight_gradient = table_gradient[:outputs]
+        rows = _chunk_rows(outputs)
+        rooms = hidden.new_empty(4, rows * outputs)
+        pull = consistency / 2.0  # beside each reading's own loss, whose weight is one
+        disagreement = hidden.new_zeros(())
+        for first in range(0, len(targets), rows):
+            pieces = hidden[:, first : first + rows]
+            one, two, p, q = (room[: outputs * pieces.shape[1]].view(outputs, -1) for room in rooms)  # [V, n] each
+            for piece, scores, probabilities, log_normaliser in zip(
+                pieces, (one, two), (p, q), log_normalisers, strict=True
+            ):
+                torch.mm(weight, piece.T, out=scores)
+                highest = scores.amax(dim=0)
+                torch.exp(scores.sub_(highest), out=probabilities)
+                total = probabilities.sum(dim=0)
+                probabilities.div_(total)
+                scores.sub_(total.log_())  # log p
+                log_normaliser[first : first + rows] = highest + total
+            difference = one.sub_(two)  # d = log p - log q
+            torch.mul(p, difference, out=two)
+            p_from_q = two.sum(dim=0)  # KL(p || q)
+            torch.mul(q, difference, out=two)
+            q_from_p = two.sum(dim=0).neg_()  # KL(q || p)
+            disagreement += (p_from_q + q_from_p).sum()
+            # p + pull (p (d - KL(p || q)) + p - q), and the same with p and q exchanged
+            torch.add(1.0 + pull - pull * p_from_q, difference, alpha=pull, out=two)
+            two.mul_(p).sub_(q, alpha=pull)
+            difference.mul_(-pull).add_(1.0 + pull - pull * q_from_p).mul_(q).sub_(p, alpha=pull)
+            for number, gradient in enumerate((two, difference)):
+                hidden_gradient[number, first : first + rows] = gradient.T @ weight
+                weight_gradient.addmm_(gradient, pieces[number], beta=min(first + number, 1))  # the first overwrites
+        both, twice = hidden.flatten(0, 1), targets.repeat(2)
+        _subtract_targets(both, weight, twice, smoothing, hidden_gradient.view_as(both), table_gradient)
+        ctx.save_for_backward(hidden_gradient.div_(2.0), table_gradient.div_(2.0))
+        loss, nll = _losses(both, weight, twice, smoothing, log_normalisers.flatten())
+        ctx.mark_non_differentiable(nll)
+        return (loss + pull * disagreement) / 2.0, nll / 2.0
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+        return *_scaled(ctx.saved_tensors, gradients[0]), None, None, None, None
+
+
+def _chunk_rows(outputs: int) -> int:
+    return max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS)
+
+
+def _losses(
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, log_normaliser: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The smoothed loss and -log p(target), summed over the N tokens, whose log sum_v exp z_v [N] is known."""
+    nll = (log_normaliser - (hidden * weight[targets]).sum(dim=1)).sum()
+    uniform = (log_normaliser - hidden @ weight.sum(dim=0) / len(weight)).sum()  # mean_v(-log p_v) of each token
+    return (1.0 - smoothing) * nll + smoothing * uniform, nll
+
+
+def _subtract_targets(
+    hidden: Tensor,  # [N, D]
+    weight: Tensor,  # [V, D]
+    targets: Tensor,
+    smoothing: float,
+    hidden_gradient: Tensor,  # [N, D]: of p, changed in place to that of p - (1 - e) onehot(y) - e / V
+    table_gradient: Tensor,  # [W, D], likewise
+) -> None:
+    outputs = len(weight)
+    hidden_gradient.sub_(weight[targets], alpha=1.0 - smoothing).sub_(weight.sum(dim=0), alpha=smoothing / outputs)
+    table_gradient[:outputs].index_add_(0, targets, hidden, alpha=smoothing - 1.0)
+    table_gradient[:outputs].sub_(hidden.sum(dim=0), alpha=smoothing / outputs)
+    table_gradient[outputs:].zero_()
+
+
+def _scaled(saved: tuple[Tensor, Tensor], by: Tensor) -> tuple[Tensor, Tensor]:
+    hidden_gradient, table_gradient = saved
+    return (hidden_gradient, table_gradient) if by == 1.0 else (hidden_gradient * by, table_gradient * by)

@@ -30,6 +30,8 @@ class TrainConfig(Settings):
     """What turns gradients into steps; with muon, vectors and embeddings are left to adamw."""
     learning_rate: float = Field(default=4e-3, gt=0)
     """The highest learning rate; with noam, the factor before its formula."""
+    adamw_factor: float = Field(default=1.0, gt=0)
+    """With muon: the learning rate of what it leaves to adamw, as a factor of its own."""
     momentum: float = Field(default=0.95, ge=0, lt=1)
     """For muon and sgd."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
@@ -46,6 +48,8 @@ class TrainConfig(Settings):
     """Longest gradient allowed; 0 allows any."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike."""
+    consistency: float = Field(default=0.0, ge=0)
+    """R-Drop: what it costs a network to disagree with itself under another dropout; each batch is then read twice. 0 reads it once."""
     ema: float = Field(default=0.0, ge=0, lt=1)
     """Decay of the moving average of the weights that is validated and kept; 0 turns it off."""
     average: int = Field(default=0, ge=0)

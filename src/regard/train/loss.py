@@ -1,4 +1,4 @@
-"""The loss of a batch: teacher forcing, label-smoothed cross-entropy, on real tokens only."""
+"""The loss of a batch: teacher forcing, label-smoothed cross-entropy, on real tokens only; on request for two readings that agree."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.data.batches import Batch
-from regard.ops.loss import smoothed_cross_entropy
+from regard.ops.loss import consistent_cross_entropy, smoothed_cross_entropy
 
 
 class TeacherForced(Protocol):
@@ -23,11 +23,20 @@ class TeacherForced(Protocol):
         ...
 
 
-def batch_loss(network: TeacherForced, batch: Batch, smoothing: float, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The smoothed loss and -log p of the reference, summed over the batch's real target tokens."""
+def batch_loss(
+    network: TeacherForced, batch: Batch, smoothing: float, device: torch.device, consistency: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The smoothed loss and -log p of the reference, summed over the batch's real target tokens.
+
+    Of a batch with two readings the network also pays, by `consistency`, for disagreeing with itself: dropout makes them differ.
+    """
     batch = batch.to(device)
+    readings = len(batch.source) // len(batch.target_in)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
-        hidden = network.hidden(batch.source, batch.target_in)
-    real, table = batch.target_out != network.target_pad, network.output_table()
-    targets = batch.target_out[real]
-    return smoothed_cross_entropy(hidden[real].to(table.dtype), table, targets, smoothing, outputs=network.target_pad)
+        hidden = network.hidden(batch.source, batch.target_in.repeat(readings, 1))
+    real, table, outputs = batch.target_out != network.target_pad, network.output_table(), network.target_pad
+    hidden, targets = hidden[real.repeat(readings, 1)].to(table.dtype), batch.target_out[real]
+    if readings == 1:
+        return smoothed_cross_entropy(hidden, table, targets, smoothing, outputs=outputs)
+    both = hidden.view(readings, len(targets), -1)
+    return consistent_cross_entropy(both, table, targets, smoothing, consistency, outputs=outputs)

@@ -19,6 +19,7 @@ class Optimizer:
 
     def __init__(self, network: nn.Module, config: TrainConfig, shares: int = 1) -> None:
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in network.named_parameters()}
+        self._left = config.adamw_factor if config.optimizer == "muon" else 1.0
         self._dealt = _deal(network, config.optimizer, shares)
         self._shares = [_torch_optimizers(names, config) for names in self._dealt]
         for part in self._all():
@@ -36,7 +37,7 @@ class Optimizer:
         """Move the weights of a share by their gradients."""
         for part in self._shares[share]:
             for group in part.param_groups:
-                group["lr"] = learning_rate
+                group["lr"] = learning_rate * (1.0 if isinstance(part, Muon) else self._left)
             part.step()
 
     def tensors(self) -> dict[str, Tensor]:

@@ -64,8 +64,8 @@ class Worker:
 
     def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
         """Differentiate the loss of these parts of the step's batches."""
-        seed, several = self.config.train.seed, len(self.gradients)
-        torch.manual_seed((seed * 1_000_003 + step) * max(1, several) + self.number)
+        train, several = self.config.train, len(self.gradients)
+        torch.manual_seed((train.seed * 1_000_003 + step) * max(1, several) + self.number)
         self.network.train()
         found: list[Tensor] | None = None
         loss_sum, nll_sum, tokens = 0.0, 0.0, 0
@@ -77,10 +77,11 @@ class Worker:
                 examples,
                 self.prepared.tokenizers,
                 dropout=self.config.text.dropout,
-                seed=seed,
+                seed=train.seed,
                 epoch=epoch,
+                readings=2 if train.consistency else 1,
             )
-            loss, nll = batch_loss(self.network, batch, self.config.train.label_smoothing, self.device)
+            loss, nll = batch_loss(self.network, batch, train.label_smoothing, self.device, train.consistency)
             new = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
             if found is None:
                 found = list(new)
