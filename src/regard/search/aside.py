@@ -37,9 +37,13 @@ class Aside:
         self._source_lengths = source_lengths
         self._found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
         self._ended: set[tuple[int, int]] = set()  # (row of the batch, hypothesis) that ended at this very step
-        self._counts = torch.zeros(sentences, dtype=torch.long, device=device)  # [B], how many have finished
+        self._counts = torch.zeros(
+            sentences, dtype=torch.long, device=device
+        )  # [B], how many have finished and are kept
         nothing = torch.full((sentences,), -torch.inf, dtype=sum_type(device), device=device)
-        self._likeliest = nothing.clone()  # [B], log-probability of the finished
+        self._led = torch.zeros(
+            sentences, dtype=torch.bool, device=device
+        )  # [B], whether an ending was the best of its step
         self._worst = nothing  # [B], the n-th best score of the finished
         self._divisors = nothing.new_tensor([ranking.divisor(limit) for limit in limits.tolist()])  # [B]
 
@@ -62,15 +66,18 @@ class Aside:
             rows, columns = left.nonzero(as_tuple=True)
             self._keep(live, rows, columns, live.logprobs[rows, columns], finished=False)
 
-    def complete(self, sentence: Tensor, best: Tensor, rival: Tensor) -> Tensor:
+    def complete(self, sentence: Tensor, best: Tensor, led: Tensor) -> Tensor:
         """[b]: whether the rule says that a sentence is done.
 
-        best [b]: the largest log-probability of those that would go on; rival [b]: of those among them that may end.
+        best [b]: the largest log-probability of those that would go on; led [b]: whether the most probable candidate has ended.
         """
         done = self._unbeatable(sentence, best)
         if self._rule.enough is not None:
             counted = self._counts[sentence] >= self._rule.enough
-            done |= counted & (self._likeliest[sentence] >= rival) if self._rule.likely else counted
+            if self._rule.led:
+                self._led[sentence] |= led
+                counted &= self._led[sentence]
+            done |= counted
         return done
 
     def _unbeatable(self, sentence: Tensor, best: Tensor) -> Tensor:
@@ -117,10 +124,12 @@ class Aside:
         """Bring the tensors up to date for the sentences that changed."""
         numbers = sorted(changed)
         index = torch.tensor(numbers, device=self._counts.device)
+        if self._rule.led:
+            for number in numbers:
+                likeliest = sorted(self._found[number], key=lambda found: -found.logprob)
+                self._found[number] = likeliest[: self._rule.enough]
         counts = [len(self._found[number]) for number in numbers]
         ranked = [sorted((found.score for found in self._found[number]), reverse=True) for number in numbers]
         worst = [scores[self._nbest - 1] if len(scores) >= self._nbest else -torch.inf for scores in ranked]
-        likeliest = [max(found.logprob for found in self._found[number]) for number in numbers]
         self._counts[index] = torch.tensor(counts, device=index.device)
-        self._likeliest[index] = torch.tensor(likeliest, dtype=self._likeliest.dtype, device=index.device)
         self._worst[index] = torch.tensor(worst, dtype=self._worst.dtype, device=index.device)

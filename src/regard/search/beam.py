@@ -46,11 +46,11 @@ def beam(
     record: bool = False,
     watch: Watcher | None = None,
 ) -> list[list[Hypothesis]]:
-    """Up to `nbest` hypotheses a sentence, best first by `Ranking(alpha, form, coverage)`: log p(y|x) / |y|^alpha, if nothing else is said.
+    """Up to `nbest` hypotheses a sentence, best first by `Ranking(alpha, form, coverage)`.
 
-    `max_length` is the lectures' T, and n the number of finished hypotheses that ends a sentence: `stop_after`, or by the rules `likely` and
-    `first` of `stop` the width. Where a model is sure of itself, n improbable short outputs are quickly found, long before the one it
-    believes in has ended, so `likely` goes on as long as a live hypothesis is more probable than every finished one. By `safe` there is no n.
+    `max_length` is the lectures' T, and n the number of finished hypotheses that ends a sentence: `stop_after`, or by the rules `likely`
+    and `first` of `stop` the width. Where a model is sure of itself, n improbable short outputs are quickly found, long before the one it
+    believes in has ended, so `likely` goes on until the most probable candidate of some step was one that ended. By `safe` there is no n.
     Hypotheses cut at T are returned, after the finished ones, only where fewer than `nbest` have finished.
     `phrases`: for each sentence the token sequences that its outputs must contain (`constrained.py`).
     `source_lengths`: how many tokens of each source the coverage penalty counts, from the first; all if None.
@@ -86,7 +86,7 @@ def beam(
         cut = (limits[live.sentence] == step) | dead(found, logits)
         done = cut
         if found.logprobs.shape[1]:
-            done = done | aside.complete(live.sentence, found.logprobs[:, 0], chosen.rival)
+            done = done | aside.complete(live.sentence, found.logprobs[:, 0], chosen.led)
         aside.cut(live, cut)
         going = (~done).nonzero().squeeze(1)
         if not len(going):

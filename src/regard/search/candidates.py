@@ -29,7 +29,7 @@ class Choice:
     found: Candidates
     finishing: Tensor  # [b, <= c], True where a candidate ends and is set aside
     going: Tensor  # [b, k'], which candidates go on, the most probable first
-    rival: Tensor  # [b], the log-probability of the best that goes on and may end; -inf where there is none
+    led: Tensor  # [b], whether the most probable of those that may end does end
 
 
 def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
@@ -54,11 +54,7 @@ def choose_best(gains: Tensor, logprobs: Tensor, width: int, going_on: int, end_
     ending = found.tokens == end_token
     finishing = ending[:, :width] & (found.logprobs[:, :width] > -torch.inf)
     # A stable sort puts those that do not end in front, in order. All sentences have equally many.
-    going = ending.to(torch.uint8).argsort(dim=1, stable=True)[:, : min(going_on, gains.shape[1] * (gains.shape[2] - 1))]
-    best = found.logprobs.gather(1, going[:, :1]).squeeze(1) if going.shape[1] else _nothing(logprobs)
-    return Choice(found, finishing, going, best)
-
-
-def _nothing(logprobs: Tensor) -> Tensor:
-    """[b]"""
-    return logprobs.new_full((len(logprobs),), -torch.inf)
+    going = ending.to(torch.uint8).argsort(dim=1, stable=True)[
+        :, : min(going_on, gains.shape[1] * (gains.shape[2] - 1))
+    ]
+    return Choice(found, finishing, going, finishing[:, 0])

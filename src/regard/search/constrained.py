@@ -52,7 +52,9 @@ class Constrained:
                 )
             if any(token == end_token or token < 0 for phrase in wanted.phrases for token in phrase):
                 raise SearchError(f"a phrase of sentence {number} holds the end mark or a negative id: leave it out")
-        self._known = {(number, ()): wanted.nothing for number, wanted in enumerate(self._phrases)}
+        self._known: dict[tuple[int, tuple[int, ...]], Progress] = {
+            (number, ()): wanted.nothing for number, wanted in enumerate(self._phrases)
+        }
 
     def choose(self, gains: Tensor, live: Live[StateT]) -> Choice:
         """gains [b, k, V]: log-probabilities of each next token."""
@@ -63,11 +65,11 @@ class Constrained:
         totals = [self._phrases[sentence].total for sentence in live.sentence.tolist()]
         finishing = [first_that_end(options, self._width, total) for options, total in zip(rows, totals, strict=True)]
         going = [allocated(options, self._width, total) for options, total in zip(rows, totals, strict=True)]
-        rivals = [
-            max((options[at].logprob for at in chosen if options[at].bank == total), default=-torch.inf)
-            for options, chosen, total in zip(rows, going, totals, strict=True)
+        led = [
+            next((option.ends for option in options if option.bank == total), False)
+            for options, total in zip(rows, totals, strict=True)
         ]
-        return self._rectangle(rows, finishing, going, rivals, live.logprobs)
+        return self._rectangle(rows, finishing, going, led, live.logprobs)
 
     def _options(self, sentence: int, gains: Tensor, logprobs: Tensor, said: list[list[int]]) -> list[Option]:
         """The candidates of one sentence, the most probable first: gains [k, V], logprobs [k], said [k][t]."""
@@ -109,7 +111,7 @@ class Constrained:
         rows: list[list[Option]],
         finishing: list[list[int]],
         going: list[list[int]],
-        rivals: list[float],
+        led: list[bool],
         logprobs: Tensor,
     ) -> Choice:
         """The same as tensors, each row filled up with candidates that are none."""
@@ -130,7 +132,7 @@ class Constrained:
         for row, some in enumerate(finishing):
             ended[row, some] = True
         filled = [[*chosen, *[size - 1] * (self._width - len(chosen))] for chosen in going]
-        return Choice(found, ended, ids(filled), logprobs.new_tensor(rivals))
+        return Choice(found, ended, ids(filled), torch.tensor(led, device=device))
 
 
 def allotments(width: int, total: int) -> list[int]:

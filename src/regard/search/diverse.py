@@ -78,7 +78,7 @@ def diverse(
         cut = (limits[apart.sentence] == step) | dead(found, logits)
         done = cut
         if found.logprobs.shape[1]:
-            done = done | aside.complete(apart.sentence, chosen.rival, chosen.rival)
+            done = done | aside.complete(apart.sentence, found.logprobs.max(dim=1).values, chosen.led)
         aside.cut(apart, cut)
         going = (~done.view(-1, groups).all(dim=1)).nonzero().squeeze(1)
         if not len(going):
@@ -106,8 +106,6 @@ def _choose(
         found.logprobs += diversity * used.gather(1, found.tokens)
         on = found.take(chosen.going)
         used.scatter_add_(1, on.tokens, (on.logprobs > -torch.inf).to(used.dtype))
-        if chosen.going.shape[1]:
-            chosen.rival = on.logprobs.max(dim=1).values
         choices.append(chosen)
     return Choice(
         Candidates(
@@ -117,7 +115,7 @@ def _choose(
         ),
         finishing=_stacked([one.finishing for one in choices]),
         going=_stacked([one.going for one in choices]),
-        rival=_stacked([one.rival for one in choices]),
+        led=_stacked([one.led for one in choices]),
     )
 
 

@@ -22,11 +22,10 @@ from regard.search.beam import beam
 from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, Proof, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import check_count, length_limits
+from regard.search.options import NODE_LIMIT, check_count, length_limits
 from regard.search.ranking import Ranking
 from regard.search.stepper import StateT, Stepper
 
-NODE_LIMIT = 20_000
 TOGETHER = 64  # partial outputs that are continued by one step of the model
 
 
@@ -163,7 +162,7 @@ class _Tree(Generic[StateT]):
         return _Waiting(logprobs, first + flat // totals.shape[1], flat % totals.shape[1])
 
     def _backtrack(self) -> bool:
-        """Cut what the bound forbids, so that the deepest that may lead to something better come last; False where there is nothing left."""
+        """Cut what the bound forbids, so that the deepest that may lead to something better come last; False: nothing is left."""
         while self._waiting:
             last = self._waiting[-1]
             self._waiting[-1] = last.part(0, int((last.logprobs > self._bound).sum()))

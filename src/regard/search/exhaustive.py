@@ -36,7 +36,9 @@ def exhaustive(
     return [_search(stepper, source[row : row + 1], max_length, ranking, nbest) for row in range(source.shape[0])]
 
 
-def _search(stepper: Stepper[StateT], source: Tensor, max_length: int, ranking: Ranking, nbest: int) -> list[Hypothesis]:
+def _search(
+    stepper: Stepper[StateT], source: Tensor, max_length: int, ranking: Ranking, nbest: int
+) -> list[Hypothesis]:
     device = source.device
     state = stepper.start(source)
     tokens = torch.full((1, 1), stepper.start_token, dtype=torch.long, device=device)  # [1, k]

@@ -3,12 +3,16 @@
 Shapes: b sentences still searched, c candidates of each, k those that go on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from regard.search.candidates import Choice
+    from regard.search.candidates import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Expansion:
     going: Tensor  # [b, k], which candidates go on, in the order in which the next step counts them
 
     @classmethod
-    def of(cls, sentences: Tensor, chosen: Choice) -> "Expansion":
+    def of(cls, sentences: Tensor, chosen: Choice) -> Expansion:
         """What was chosen among the candidates of the sentences [b]."""
         found = chosen.found
         return cls(sentences, found.parents, found.tokens, found.logprobs, chosen.finishing, chosen.going)

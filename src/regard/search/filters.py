@@ -106,7 +106,9 @@ def _check_ids(ids: Tensor, vocabulary: int, what: str) -> None:
 
 def _check_prefixes(prefixes: Sequence[Sequence[int]], limits: list[int], end_token: int) -> None:
     if len(prefixes) != len(limits):
-        raise SearchError(f"{len(prefixes)} prefixes for {len(limits)} sources: give one for each, empty where there is none")
+        raise SearchError(
+            f"{len(prefixes)} prefixes for {len(limits)} sources: give one for each, empty where there is none"
+        )
     for number, (prefix, limit) in enumerate(zip(prefixes, limits, strict=True)):
         if len(prefix) > limit:
             raise SearchError(f"prefix {number} has {len(prefix)} tokens, above max_length, {limit}: raise that")

@@ -2,16 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal, get_args
 
 from regard.errors import SearchError
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
 Stop = Literal["likely", "first", "safe"]
-"""When a beam of width k ends a sentence. `first`: k hypotheses have finished, as in many toolkits. `likely`: and none that lives is
-more probable than all of them. `safe`: no hypothesis that lives can still enter the n best, by the score that they are ranked by."""
+"""When a beam of width k ends a sentence. `first`: k hypotheses have finished, as in many toolkits. `likely`: and the most probable
+candidate of some step was one that ended; of those that finish, the k most probable are ranked. `safe`: no hypothesis that lives can
+still enter the n best, by the score that they are ranked by."""
+
+NODE_LIMIT = 20_000  # of an exact search
 
 LARGEST_ALPHA = 10.0  # beyond it only length counts, and |y|^alpha leaves the range of float32
 
@@ -46,8 +50,8 @@ class StopRule:
 
     enough: int | None
     """As soon as so many hypotheses have finished; None: not before."""
-    likely: bool
-    """And one of them is more probable than all that go on."""
+    led: bool
+    """And the most probable candidate of some step was one that ended; then only so many, the most probable, are kept."""
 
 
 def stop_rule(stop: Stop, width: int, nbest: int, stop_after: int | None = None) -> StopRule:
@@ -58,17 +62,19 @@ def stop_rule(stop: Stop, width: int, nbest: int, stop_after: int | None = None)
             raise SearchError(
                 f"nbest = {nbest}: stop_after = {stop_after} ends with fewer hypotheses; raise it to {nbest} or lower nbest"
             )
-        return StopRule(stop_after, likely=False)
+        return StopRule(stop_after, led=False)
     if stop not in get_args(Stop):
         raise SearchError(f"stop = {stop!r}: must be one of {', '.join(get_args(Stop))}")
-    return StopRule(None if stop == "safe" else width, likely=stop == "likely")
+    return StopRule(None if stop == "safe" else width, led=stop == "likely")
 
 
 def check_groups(width: int, groups: int, diversity: float) -> None:
     """The options of a diverse beam."""
     check_count("groups", groups)
     if width % groups:
-        raise SearchError(f"groups = {groups}: a beam of {width} is no multiple of it; make it {width + -width % groups}")
+        raise SearchError(
+            f"groups = {groups}: a beam of {width} is no multiple of it; make it {width + -width % groups}"
+        )
     if not (math.isfinite(diversity) and diversity >= 0.0):
         raise SearchError(f"diversity = {diversity!r}: must be 0 (groups do not mind each other) or more; 0.5 is usual")
 
@@ -88,9 +94,11 @@ def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, s
         raise SearchError(f"seed = {seed!r}: must be below 2^64")
 
 
-def length_limits(max_length: int | Tensor, sentences: int, device: torch.device) -> Tensor:
+def length_limits(max_length: "int | Tensor", sentences: int, device: "torch.device") -> "Tensor":
     """The largest number of tokens, end mark not counted, for each sentence: [B]."""
-    if isinstance(max_length, Tensor):
+    import torch
+
+    if isinstance(max_length, torch.Tensor):
         if max_length.shape != (sentences,):
             raise SearchError(f"max_length has shape {list(max_length.shape)}: must be one number, or one per sentence")
         if sentences:

@@ -38,9 +38,7 @@ class Phrases:
 
     def need(self, progress: Progress) -> int:
         """How many tokens are certain to meet the rest: the phrase that is furthest to its end, then the others from their beginnings."""
-        unmet = [
-            (length, matched) for length, matched in zip(self._lengths, progress, strict=True) if matched < length
-        ]
+        unmet = [(length, matched) for length, matched in zip(self._lengths, progress, strict=True) if matched < length]
         return sum(length for length, _ in unmet) - max((matched for _, matched in unmet), default=0)
 
     def wanted(self, progress: Progress) -> list[int]:

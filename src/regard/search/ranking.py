@@ -7,12 +7,13 @@ Shapes: T target tokens (and the end mark), S source.
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal, get_args
 
 from regard.errors import SearchError
 from regard.search.options import check_alpha
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LengthForm = Literal["power", "wu"]
 """`power`: |y|^alpha. `wu`: ((5 + |y|) / 6)^alpha, which is gentler to short outputs."""
@@ -44,7 +45,7 @@ class Ranking:
         counted = max(1, length)
         return math.pow((5 + counted) / 6 if self.form == "wu" else counted, self.alpha)
 
-    def score(self, logprob: float, length: int, attention: Tensor | None = None) -> float:
+    def score(self, logprob: float, length: int, attention: "Tensor | None" = None) -> float:
         """attention [T, S'], over the source tokens that are to be covered; only looked at where there is a coverage penalty."""
         score = logprob / self.divisor(length)
         if self.coverage:
@@ -53,7 +54,7 @@ class Ranking:
         return score
 
 
-def coverage_penalty(attention: Tensor) -> float:
+def coverage_penalty(attention: "Tensor") -> float:
     """Of attention [T, S'] the sum over source tokens of log min(what it received, 1): 0 where all were looked at enough."""
     received = attention.cpu().double().sum(dim=0).clamp(LEAST_COVERAGE, 1.0)
     return float(received.log().sum())

@@ -121,7 +121,9 @@ def _expansion(
     """What was drawn, as a watcher is told it: samples that had finished before are no candidates."""
     logprobs = logprobs.masked_fill(~(going | finished), -torch.inf)
     order = (~going).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(going.sum(dim=1).max())]
-    parents = torch.zeros_like(choices) if first else torch.arange(choices.shape[1], device=alive.device).expand_as(choices)
+    parents = (
+        torch.zeros_like(choices) if first else torch.arange(choices.shape[1], device=alive.device).expand_as(choices)
+    )
     return Expansion(alive, parents, choices, logprobs, finished, order)
 
 
