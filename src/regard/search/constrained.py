@@ -2,8 +2,8 @@
 
 Hypotheses compete only with those that have as many tokens of the phrases: a beam of k is divided into C + 1 banks, C being the number
 of those tokens, and what a bank cannot fill goes to the others. Candidates are the most probable continuations of all, the most probable
-one of each hypothesis, and every token that brings a phrase forward. Only what has met all phrases may end, and what could not meet them
-within the longest length any more is cut: where they fit, the output contains them.
+one of each hypothesis, and every token that brings a phrase forward or, where all are met, the end mark. Only what has met all phrases may end, and what could not meet them
+one after the other within the longest length any more is cut: where they fit, the output contains them.
 
 A sentence without phrases is searched as by an ordinary beam.
 
@@ -81,12 +81,12 @@ class Constrained:
         totals[unmet, self._end_token] = -torch.inf
         vocabulary = totals.shape[1]
         flat = totals.flatten().topk(min(2 * self._width, totals.numel())).indices.tolist()
-        if unmet:
-            flat += [parent * vocabulary + token for parent, token in enumerate(totals.argmax(dim=1).tolist())]
-            for parent in unmet:
-                tokens = phrases.wanted(progress[parent])
+        if phrases.total:
+            likeliest = totals.argmax(dim=1).tolist()
+            for parent, one in enumerate(progress):
+                tokens = phrases.wanted(one) or [self._end_token]
                 _check_tokens(tokens, vocabulary, sentence)
-                flat += [parent * vocabulary + token for token in tokens]
+                flat += [parent * vocabulary + token for token in [likeliest[parent], *tokens]]
         places = list(dict.fromkeys(flat))
         values = totals.flatten()[places].tolist()
         last_length = self._limits[sentence] if phrases.total else len(said[0]) + 1

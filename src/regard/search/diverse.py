@@ -134,14 +134,17 @@ def _in_groups(live: Live[StateT], groups: int) -> Live[StateT]:
 
 def _apart(live: Live[StateT], groups: int) -> Live[StateT]:
     """The same hypotheses, each group as if it were a sentence: [b, G * k] -> [b * G, k]. Its state is not to be used."""
-    size = live.logprobs.shape[1] // groups
     numbers = live.sentence[:, None] * groups + torch.arange(groups, device=live.sentence.device)
+
+    def split(tensor: Tensor) -> Tensor:
+        return tensor.unflatten(1, (groups, -1)).flatten(0, 1)
+
     return Live(
         numbers.flatten(),
-        live.tokens.reshape(-1, size),
-        live.said.reshape(-1, size, live.said.shape[2]),
-        live.logprobs.reshape(-1, size),
-        None if live.looked is None else live.looked.reshape(-1, size, *live.looked.shape[2:]),
+        split(live.tokens),
+        split(live.said),
+        split(live.logprobs),
+        None if live.looked is None else split(live.looked),
         live.state,
     )
 
