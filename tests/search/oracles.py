@@ -58,7 +58,9 @@ def covering(score: Score, stepper: ToyStepper, source: Sequence[int], weight: f
     return scored
 
 
-def every_output(next_logprobs: Next, max_length: int, said: Said = (), total: float = 0.0) -> Iterator[tuple[Said, float]]:
+def every_output(
+    next_logprobs: Next, max_length: int, said: Said = (), total: float = 0.0
+) -> Iterator[tuple[Said, float]]:
     """All that ends within the length and is possible at all, and its log-probability."""
     for token, gain in enumerate(next_logprobs(said)):
         if gain > -math.inf and token == 0:

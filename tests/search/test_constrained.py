@@ -103,9 +103,12 @@ def test_every_output_contains_its_phrases(width: int, stop: str) -> None:
         stepper = ToyStepper(9, seed, end_bias=seed % 4)
         sources = random_sources(6, seed)
         phrases = [
-            [[draw.randint(1, 8) for _ in range(draw.randint(1, 3))] for _ in range(draw.randint(0, 3))] for _ in sources
+            [[draw.randint(1, 8) for _ in range(draw.randint(1, 3))] for _ in range(draw.randint(0, 3))]
+            for _ in sources
         ]
-        limits = [max(1, Phrases(wanted).total) + draw.randint(0, 4) for wanted in phrases]  # some have just enough room
+        limits = [
+            max(1, Phrases(wanted).total) + draw.randint(0, 4) for wanted in phrases
+        ]  # some have just enough room
         rows = beam(
             stepper,
             padded(sources),

@@ -85,7 +85,9 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(form: str, coverage: 
         for source, found in zip(sources, rows, strict=True):
             score = covering(FORMS[form], stepper, source, coverage, len(source))
             outputs = every_output(partial(stepper.next_logprobs, source), 3)
-            ranked = sorted(((said, total, score(said, total, True), True) for said, total in outputs), key=lambda o: -o[2])
+            ranked = sorted(
+                ((said, total, score(said, total, True), True) for said, total in outputs), key=lambda o: -o[2]
+            )
             assert_same(found, ranked[:5])
 
 

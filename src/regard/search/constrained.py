@@ -2,8 +2,9 @@
 
 Hypotheses compete only with those that have as many tokens of the phrases: a beam of k is divided into C + 1 banks, C being the number
 of those tokens, and what a bank cannot fill goes to the others. Candidates are the most probable continuations of all, the most probable
-one of each hypothesis, and every token that brings a phrase forward or, where all are met, the end mark. Only what has met all phrases may end, and what could not meet them
-one after the other within the longest length any more is cut: where they fit, the output contains them.
+one of each hypothesis, and every token that brings a phrase forward or, where all are met, the end mark. Only what has met all phrases
+may end, and what could not meet them one after the other within the longest length any more is cut: where they fit, the output
+contains them.
 
 A sentence without phrases is searched as by an ordinary beam.
 
