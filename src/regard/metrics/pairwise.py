@@ -24,7 +24,7 @@ def chrf_matrix(texts: Sequence[str]) -> "NDArray[np.float64]":
     for order in range(1, ORDERS + 1):
         counts = _counts(squeezed, order)  # [n, g]
         totals = counts.sum(axis=1)  # [n]
-        matches = np.stack([np.minimum(row, counts).sum(axis=1) for row in counts])  # [n, n]
+        matches = np.array([np.minimum(row, counts).sum(axis=1) for row in counts]).reshape(size, size)
         both = (totals[:, None] > 0) & (totals[None] > 0)
         precision += np.where(both, matches / np.maximum(totals[:, None], 1), 0.0)
         recall += np.where(both, matches / np.maximum(totals[None], 1), 0.0)
