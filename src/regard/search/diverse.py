@@ -50,7 +50,8 @@ def diverse(
     """
     check_beam(width, nbest)
     check_groups(width, groups, diversity)
-    narrow, each = width // groups, -(-nbest // groups)
+    narrow = width // groups
+    each = min(nbest, narrow)  # groups may say the same, and what is left then fills the n best
     rule = stop_rule(stop, narrow, each)
     ranking = Ranking(alpha, form, coverage)
     limits = length_limits(max_length, source.shape[0], source.device)
@@ -137,7 +138,7 @@ def _apart(live: Live[StateT], groups: int) -> Live[StateT]:
     numbers = live.sentence[:, None] * groups + torch.arange(groups, device=live.sentence.device)
 
     def split(tensor: Tensor) -> Tensor:
-        return tensor.unflatten(1, (groups, -1)).flatten(0, 1)
+        return tensor.reshape(len(tensor) * groups, tensor.shape[1] // groups, *tensor.shape[2:])
 
     return Live(
         numbers.flatten(),
