@@ -1,5 +1,7 @@
 """The flags of every search: what goes to stdout is what the API returns, and what is wrong is one line."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import regard
 
 LINES = ["je suis étudiant", "", "il m'a entarté"]
 INPUT = "\n".join(LINES) + "\n"
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "decoding.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -94,3 +97,15 @@ def test_bad_values_are_one_line(command, small_run: Path, flags: list[str], exp
     [line] = result.err.splitlines()
     assert line.startswith("regard: ")
     assert expected in line
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"), re.findall(r"^\w+ (.*) \| regard translate runs/demo(.*)$", PAGE, re.MULTILINE)
+)
+def test_the_examples_of_the_page(command, small_run: Path, given: str, flags: str) -> None:
+    [text] = shlex.split(given)
+    less = ["--max-length", "8", *(["--node-limit", "30"] if "--exact" in flags else [])]
+    result = command("translate", small_run, *shlex.split(flags), *less, stdin=text.replace("\\t", "\t"))
+    assert result.code == 0
+    assert len(result.out.splitlines()) == (3 if "--nbest" in flags else 1)
+    assert "warning" not in result.err

@@ -113,7 +113,7 @@ def test_one_demand_for_each_text(random_model: Callable[..., Model], options: d
         ({"phrases": ["ab", "c"]}, "phrases holds one text where a list"),
         ({"phrases": [["a"], []], "sample": True}, "phrases are for beam search, not for sample"),
         ({"phrases": [["a"], []], "exact": True}, "phrases are for beam search, not for exact"),
-        ({"phrases": [["a"], []], "groups": 5}, "phrases are for beam search, not for diverse"),
+        ({"phrases": [["a"], []], "groups": 5}, "phrases are for beam search, not for groups"),
         ({"sample": True, "exact": True}, "sample and exact are different searches"),
         ({"mbr": 4, "groups": 5}, "mbr and groups are different searches"),
         ({"mbr": -1}, "mbr = -1"),
@@ -213,6 +213,10 @@ def test_any_search_can_be_watched(random_model: Callable[..., Model]) -> None:
         [found] = model.search(["rouge"], asked)
         assert found.logprob == pytest.approx(best.logprob)
         assert steps
+    steps = []
+    [best] = model.watch("rouge", steps.append, SearchOptions(), prefix="a", phrases=["red"])
+    assert best.tokens[0] == model.tokenizers.target.encode("a")[0]
+    assert "red" in model.tokenizers.target.decode(best.tokens)
     with pytest.raises(SearchError, match="exact search has no steps"):
         model.watch("rouge", steps.append, SearchOptions(exact=True))
 

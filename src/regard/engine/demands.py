@@ -76,7 +76,7 @@ class Asked:
         complaints = [complaint for _, _, complaint in fitting if complaint]
         if complaints:
             more = f" ({len(complaints)} such)" if len(complaints) > 1 else ""
-            warnings.warn(f"{complaints[0]}; it was left out{more}", DemandWarning, stacklevel=4)
+            warnings.warn(f"{complaints[0]}; it was left out{more}", DemandWarning, stacklevel=5)
         return Demands(
             None if self._prefixes is None else [prefix for prefix, _, _ in fitting],
             None if self._phrases is None else [phrases for _, phrases, _ in fitting],

@@ -143,8 +143,6 @@ class Model:
         check_count("batch_tokens", batch_tokens)
         sources, cut = self._encode(texts, self.tokenizers.source, "source")
         asked = Asked(self.tokenizers.target, len(texts), prefixes, phrases)
-        if asked.phrases and options.kind != "beam":
-            raise SearchError(f"phrases are for beam search, not for {options.kind}: leave one of the two out")
         found = self._search(sources, options, asked, batch_tokens)
         utilities = None
         if options.mbr:
@@ -169,14 +167,16 @@ class Model:
         """The best hypotheses for one text, as token ids, with every step of the search told to `watch`."""
         return self.watch(text, watch, SearchOptions(beam=beam, alpha=alpha, nbest=nbest))
 
-    def watch(self, text: str, watch: Watcher, options: SearchOptions) -> list[Hypothesis]:
+    def watch(
+        self, text: str, watch: Watcher, options: SearchOptions, *, prefix: str = "", phrases: Sequence[str] = ()
+    ) -> list[Hypothesis]:
         """The same by any search but the exact one, which does not go step by step."""
         if options.exact:
             raise SearchError("exact search has no steps to watch; use search.exact.exact with a `watch` of its own")
         [ids], _ = self._encode([text], self.tokenizers.source, "source")
-        demands = Demands(suppressed=suppressed_ids(self.tokenizers.target.vocabulary, options.suppress))
-        limits = [self._output_limit(len(ids), options, 0)]
-        [found] = self._runner.search([ids], limits, [0], options, demands, watch)
+        asked = Asked(self.tokenizers.target, 1, [prefix], [phrases])
+        limits = [self._output_limit(len(ids), options, asked.needs(0))]
+        [found] = self._runner.search([ids], limits, [0], options, self._demands(asked, limits, options), watch)
         return found
 
     def score(
@@ -240,9 +240,7 @@ class Model:
             self._output_limit(len(ids), options, asked.needs(number) if asked else 0)
             for number, ids in enumerate(sources)
         ]
-        demands = replace(
-            asked.demands(limits), suppressed=suppressed_ids(self.tokenizers.target.vocabulary, options.suppress)
-        )
+        demands = self._demands(asked, limits, options)
         told = [number for number, ids in enumerate(sources) if ids]
         for batch in length_batches([len(sources[number]) for number in told], batch_tokens):
             numbers = [told[place] for place in batch]
@@ -252,6 +250,12 @@ class Model:
             for number, found in zip(numbers, hypotheses, strict=True):
                 results[number] = found
         return results
+
+    def _demands(self, asked: Asked, limits: Sequence[int], options: SearchOptions) -> Demands:
+        if asked.phrases and options.kind != "beam":
+            raise SearchError(f"phrases are for beam search, not for {options.kind}: leave one of the two out")
+        suppressed = suppressed_ids(self.tokenizers.target.vocabulary, options.suppress)
+        return replace(asked.demands(limits), suppressed=suppressed)
 
     def _output_limit(self, source_tokens: int, options: SearchOptions, needed: int) -> int:
         """The longest output, in tokens: what was asked for, or a length that no sound translation has; never past the positions."""

@@ -69,6 +69,7 @@ class SearchOptions:
                 raise SearchError(f"min_length = {self.min_length}: above max_length = {self.max_length}")
         if isinstance(self.suppress, str):
             raise SearchError(f"suppress = {self.suppress!r}: must be a list of pieces")
+        object.__setattr__(self, "suppress", tuple(self.suppress))  # so that equal options are equal
         self._check_together()
 
     @property
@@ -78,13 +79,15 @@ class SearchOptions:
 
     @property
     def kind(self) -> str:
-        """The name of the search: `beam`, `diverse`, `sample`, `mbr` or `exact`."""
-        kinds = {"sample": self.sample, "mbr": self.mbr > 0, "exact": self.exact, "diverse": self.groups > 1}
-        return next((name for name, asked in kinds.items() if asked), "beam")
+        """The option that asks for another search than a beam; `beam` where none does."""
+        return (self._asked() or ["beam"])[0]
+
+    def _asked(self) -> list[str]:
+        asked = {"sample": self.sample, "mbr": self.mbr > 0, "exact": self.exact, "groups": self.groups > 1}
+        return [name for name, wanted in asked.items() if wanted]
 
     def _check_together(self) -> None:
-        searches = {"sample": self.sample, "mbr": self.mbr > 0, "exact": self.exact, "groups": self.groups > 1}
-        asked = [name for name, wanted in searches.items() if wanted]
+        asked = self._asked()
         if len(asked) > 1:
             raise SearchError(f"{asked[0]} and {asked[1]} are different searches: choose one")
         if self.coverage and (self.draws or self.exact):

@@ -90,13 +90,14 @@ class Constrained:
                 flat += [parent * vocabulary + token for token in [likeliest[parent], *tokens]]
         places = list(dict.fromkeys(flat))
         values = totals.flatten()[places].tolist()
-        last_length = self._limits[sentence] if phrases.total else len(said[0]) + 1
+        length = len(said[0]) + 1
+        limit = self._limits[sentence] if phrases.total else length  # without phrases nothing is cut here
         options = []
         for place, logprob in zip(places, values, strict=True):
             parent, token = divmod(place, vocabulary)
             ends = token == self._end_token
             after = progress[parent] if ends else phrases.advance(progress[parent], token)
-            if logprob > -torch.inf and (ends or len(said[0]) + 1 + phrases.need(after) <= last_length):
+            if logprob > -torch.inf and (ends or length + phrases.need(after) <= limit):
                 options.append(Option(logprob, parent, token, phrases.met(after), ends))
         return sorted(options, key=lambda option: -option.logprob)
 
