@@ -105,7 +105,9 @@ def test_bad_values_are_one_line(command, small_run: Path, flags: list[str], exp
 def test_the_examples_of_the_page(command, small_run: Path, given: str, flags: str) -> None:
     [text] = shlex.split(given)
     less = ["--max-length", "8", *(["--node-limit", "30"] if "--exact" in flags else [])]
-    result = command("translate", small_run, *shlex.split(flags), *less, stdin=text.replace("\\t", "\t"))
+    result = command(
+        "translate", small_run, *shlex.split(flags), *less, stdin=text.replace("\\t", "\t").replace("\\n", "\n")
+    )
     assert result.code == 0
     assert len(result.out.splitlines()) == (3 if "--nbest" in flags else 1)
     assert "warning" not in result.err
