@@ -2,11 +2,15 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from regard.cli import search_flags as flags
+from regard.search.options import NODE_LIMIT
 
 if TYPE_CHECKING:
     from regard.engine.translation import Translation
@@ -20,15 +24,31 @@ def translate(
     output_file: Annotated[
         str | None, typer.Option("-o", "--output", help="Where results go; stdout by default.")
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
-    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
-    nbest: Annotated[int, typer.Option(help="Print the N best as `line ||| text ||| F0=logprob ||| score`.")] = 1,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw from the model instead of searching.")] = False,
-    temperature: Annotated[float, typer.Option(help="For --sample.")] = 1.0,
-    top_k: Annotated[int, typer.Option(help="For --sample: only the k likeliest tokens; 0: all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="For --sample: only the likeliest tokens that make up p.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
-    max_length: Annotated[int | None, typer.Option(help="Longest output in tokens.")] = None,
+    beam: flags.Beam = 5,
+    alpha: flags.Alpha = 1.0,
+    length_form: flags.LengthForm = "power",
+    coverage: flags.Coverage = 0.0,
+    stop: flags.Stop = "likely",
+    nbest: flags.Nbest = 1,
+    groups: flags.Groups = 1,
+    diversity: flags.Diversity = 0.5,
+    sample: flags.Sample = False,
+    temperature: flags.Temperature = 1.0,
+    top_k: flags.TopK = 0,
+    top_p: flags.TopP = 1.0,
+    seed: flags.Seed = 0,
+    mbr: flags.Mbr = 0,
+    exact: flags.Exact = False,
+    node_limit: flags.NodeLimit = NODE_LIMIT,
+    min_length: flags.MinLength = 0,
+    max_length: flags.MaxLength = None,
+    no_repeat: flags.NoRepeat = 0,
+    suppress: flags.Suppress = None,
+    with_prefix: flags.WithPrefix = False,
+    with_phrases: flags.WithPhrases = False,
+    ensemble: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="Another run or bundle to decide with; may be repeated.")
+    ] = None,
     align: Annotated[
         bool, typer.Option("--align", help="Add word alignments after a tab (Pharaoh, source-target).")
     ] = False,
@@ -37,37 +57,62 @@ def translate(
     """Translate text with a trained model."""
     from regard.cli.streams import results, say
     from regard.data.readers import read_lines
+    from regard.engine.ensemble import load_ensemble
     from regard.engine.load import load
-    from regard.engine.translation import TruncationWarning
-    from regard.errors import ConfigError
+    from regard.engine.translation import DemandWarning, TruncationWarning
 
-    if not sample and (temperature, top_k, top_p) != (1.0, 0, 1.0):
-        raise ConfigError("--temperature, --top-k and --top-p are for --sample; add it, or leave them out")
-    model = load(bundle, device)
+    options = flags.search_options(
+        beam=beam,
+        alpha=alpha,
+        length_form=length_form,
+        coverage=coverage,
+        stop=stop,
+        nbest=nbest,
+        groups=groups,
+        diversity=diversity,
+        sample=sample,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        mbr=mbr,
+        exact=exact,
+        node_limit=node_limit,
+        min_length=min_length,
+        max_length=max_length,
+        no_repeat=no_repeat,
+        suppress=suppress,
+    )
+    model = load_ensemble([bundle, *ensemble], device) if ensemble else load(bundle, device)
     lines = read_lines(input_file)
     with results(output_file) as stream:
         for first, window in _windows(lines):
+            texts, prefixes, phrases = flags.fields(window, with_prefix, with_phrases)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TruncationWarning)  # told below, with the line's number
-                translations = model.translate(
-                    window,
-                    beam=beam,
-                    alpha=alpha,
-                    nbest=nbest,
-                    sample=sample,
-                    temperature=temperature,
-                    top_k=top_k,
-                    top_p=top_p,
-                    seed=seed + first,
-                    max_length=max_length,
+                warnings.simplefilter("ignore", DemandWarning)
+                translations = model.search(
+                    texts, replace(options, seed=seed + first), prefixes=prefixes, phrases=phrases
                 )
             for number, translation in enumerate(translations, start=first):
                 if translation.truncated:
                     say(
                         f"regard: warning: line {number + 1} is longer than {model.max_tokens} tokens; its end was not read"
                     )
+                _tell(number, translation)
                 stream.writelines(f"{line}\n" for line in _lines(number, translation, nbest, align))
             stream.flush()
+
+
+def _tell(number: int, translation: "Translation") -> None:
+    """What is to be said of a line beside its translation."""
+    from regard.cli.streams import say
+
+    for missing in translation.unmet:
+        say(f"regard: warning: line {number + 1}: its translation does not have {missing!r}")
+    if translation.proof is not None:
+        found = "most probable of all" if translation.proof.proved else "not proved to be the most probable"
+        say(f"regard: line {number + 1}: {found}, {translation.proof.nodes} nodes")
 
 
 def _windows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -82,7 +127,12 @@ def _lines(number: int, translation: "Translation", nbest: int, align: bool) -> 
         yield f"{translation.text}\t{_pharaoh(translation)}" if align else translation.text
         return
     for one in translation.alternatives:
-        fields = [str(number), one.text, f"F0={one.logprob:.6f}", f"{one.score:.6f}"]
+        fields = [
+            str(number),
+            one.text,
+            f"F0={one.logprob:.6f}",
+            f"{one.score if one.utility is None else one.utility:.6f}",
+        ]
         yield " ||| ".join([*fields, _pharaoh(one)] if align else fields)
 
 
