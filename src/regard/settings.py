@@ -30,7 +30,7 @@ class Settings(BaseModel):
 
     def changed_from(self, older: "Settings") -> list[str]:
         """Every setting whose value differs, as `a.b: old -> new`."""
-        mine, theirs = dict(_leaves(self.model_dump(mode="json"))), dict(_leaves(older.model_dump(mode="json")))
+        mine, theirs = dict(leaves(self.model_dump(mode="json"))), dict(leaves(older.model_dump(mode="json")))
         return [
             f"{key}: {theirs.get(key)!r} -> {mine.get(key)!r}"
             for key in sorted(mine.keys() | theirs.keys())
@@ -94,6 +94,15 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return result
 
 
+def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested tables, by its dotted name."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
 def to_toml(group: type[BaseModel], path: str = "") -> str:
     """Every setting of a group with its meaning and default, as TOML in comments: only what is uncommented is set."""
     lines, tables = [], []
@@ -117,14 +126,6 @@ def _toml_value(text: str) -> Any:
 
 def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in values.items()}
-
-
-def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
