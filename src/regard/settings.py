@@ -6,7 +6,8 @@ Every room may import this module. It knows how a setting is read and refused, n
 import difflib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -101,6 +102,12 @@ def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield from leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def last_parts(names: Collection[str]) -> dict[str, str]:
+    """Dotted names by their last part, or whole where two share it."""
+    last = Counter(name.rpartition(".")[2] for name in names)
+    return {name: name if last[name.rpartition(".")[2]] > 1 else name.rpartition(".")[2] for name in names}
 
 
 def to_toml(group: type[BaseModel], path: str = "") -> str:
