@@ -104,7 +104,7 @@ def compare_runs(
 ) -> Comparison:
     """One row for the runs of the same settings; all others are tested against that of `baseline`, else the first.
 
-    BLEU is counted from the translations with `tokenize`; the other scores are those that the runs wrote down.
+    BLEU, with `tokenize`, and the metric that is tested are counted from the translations; other scores are what the runs wrote down.
     """
     for result in results[1:]:
         refuse_other_task(results[0], result)
@@ -137,6 +137,7 @@ def compare_runs(
             scores={
                 **{score: [results[run].metrics.get(score) for run in group] for score in SCORES},
                 "bleu": [bleu.score(bleu_counts[run].sum(axis=0)) for run in group],
+                metric: [actual[run] for run in group],
             },
             against=against_baseline(group),
             by_length=[[tested.score(counts[run][part].sum(axis=0)) for run in group] for part in inside],

@@ -140,7 +140,8 @@ def draw_gradient_flow(runs: Runs, path: Path) -> None:
 def draw_comparison(comparison: Comparison, path: Path) -> None:
     """The metric of every row, a pale dot a run and a bar of one standard deviation; and beside it, by the length of the source."""
     score, rows = SCORES[comparison.metric], comparison.rows
-    with _figure(path, width=8.4, height=1.4 + 0.34 * max(5, len(rows))) as figure:
+    names = [row.name.replace(" ", "\n") for row in rows]  # a setting a line
+    with _figure(path, width=8.4, height=1.4 + 0.2 * max(9, len("\n\n".join(names).split("\n")))) as figure:
         whole, parts = figure.subplots(1, 2, width_ratios=(1, 1.2))
         ranges = [bucket_name(bucket) for bucket in comparison.buckets]
         for number, row in enumerate(rows):
@@ -160,7 +161,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
                 capsize=3,
                 label=row.name,
             )
-        whole.set_yticks(range(len(rows)), [row.name for row in rows])
+        whole.set_yticks(range(len(rows)), names)
         whole.set_ylim(len(rows) - 0.5, -0.5)
         whole.set_xlabel(score.heading)
         parts.set_xlabel("words in the source sentence")
