@@ -65,7 +65,7 @@ def finished_runs(paths: Sequence[Path]) -> "list[RunResult]":
     """What the runs left; those that are unfinished or repeat another one are named and passed over."""
     from regard.cli.streams import say
     from regard.errors import DataError
-    from regard.explain.comparison import is_finished
+    from regard.explain.comparison import is_finished, refuse_other_task
 
     found: list[RunResult] = []
     for directory in _directories(paths):
@@ -77,6 +77,7 @@ def finished_runs(paths: Sequence[Path]) -> "list[RunResult]":
         if twin is None:
             found.append(result)
         else:
+            refuse_other_task(twin, result)  # the files that its settings name may have changed
             say(f"regard: warning: {directory}: the same settings and seed as {twin.directory}; left out")
     if not found:
         raise DataError("there is no finished run to compare; let `regard train` come to its end first")
