@@ -1,6 +1,7 @@
 """`regard sweep` as a user runs it. Most cells are trained by a stand-in that leaves a finished run at once, or fails, or waits."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -133,12 +134,16 @@ def test_a_signal_reaches_the_cell_once_and_ends_the_sweep(command, home: Path, 
         "from regard.cli.main import run; run()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments(home)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, *arguments(home)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     while not (home / "ready").exists():
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(number)
+    os.killpg(process.pid, number)  # as a terminal does: to the sweep and to all that share its group
     out, err = process.communicate(timeout=120)
     assert process.returncode == 128 + number
     assert "run the same command again to go on" in err.splitlines()[-1]

@@ -69,6 +69,7 @@ def test_commas_that_separate_and_commas_that_do_not(text: str, values: list[str
         (["text.kind=[bpe"], "a bracket is not closed"),
         (["model.layers=2", "model.layers=4"], r"model\.layers is given twice"),
         (["model.dropout=0.1,0.10"], "the same settings or the same name, .*give values that differ"),
+        ([f"data.src_lang={'x' * 260}"], r"too long for a directory's name; move .* to CONFIG\.toml"),
         (["data.pairs=-"], r"data\.pairs = '-': every cell reads the data anew"),
     ],
 )

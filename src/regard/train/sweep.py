@@ -14,6 +14,7 @@ from regard.train.config import RunConfig
 
 SEED = "train.seed"
 CONFIG, METRICS, LATEST = "config.json", "metrics.json", "latest"
+LONGEST_NAME = 255  # bytes, on nearly every file system
 _BRACKETS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
@@ -101,7 +102,12 @@ def _name(sets: Sequence[str]) -> str:
     given = dict(assignment.split("=", 1) for assignment in sets)
     short = last_parts(given)
     safe = {key: re.sub(r"[^\w.+-]+", "_", text).strip("_") for key, text in given.items()}
-    return ",".join(f"{short[key]}={text}" for key, text in safe.items())
+    name = ",".join(f"{short[key]}={text}" for key, text in safe.items())
+    if len(name.encode("utf-8")) > LONGEST_NAME:
+        raise ConfigError(
+            f"{name}: too long for a directory's name; move what all cells share from --set to CONFIG.toml"
+        )
+    return name
 
 
 def _refuse_twins(cells: Sequence[Cell]) -> None:
