@@ -119,10 +119,15 @@ def test_mistakes_are_told_before_anything_trains(command, home: Path, wrong: li
     assert not (home / "grid").exists()
 
 
-def test_without_out_there_is_nowhere_to_train(command) -> None:
+def test_there_must_be_somewhere_to_train(command, home: Path) -> None:
     result = command("sweep", "--seeds", "2")
     assert result.code == 2
     assert "--out DIR is missing" in result.err
+    (home / "grid").write_text("a file", encoding="utf-8")
+    result = command(*arguments(home))
+    assert result.code == 2
+    assert f"{home / 'grid'}: " in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -132,6 +132,9 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     (run / "translations.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(DataError, match="no translations"):
         result(run)
+    (run / "translations.jsonl").write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"translations\.jsonl: cannot be read as UTF-8 text"):
+        result(run)
     (run / "metrics.json").write_text("[]", encoding="utf-8")
     with pytest.raises(DataError, match=r"metrics\.json: damaged, holds list"):
         result(run)

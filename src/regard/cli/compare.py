@@ -13,7 +13,7 @@ FORMATS = ("terminal", "markdown", "latex", "json")
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Finished runs, or directories of runs.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="DIR", help="Finished runs, or directories of runs.")],
     baseline: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Test against the row of this run; else against the first row.")
     ] = None,
@@ -141,7 +141,7 @@ def _terminal(comparison: "Comparison", *, by_length: bool = False) -> str:
     text = io.StringIO()
     console = Console(file=text, width=width)
     for table in tables(comparison, by_length=by_length):
-        drawn = RichTable(box=SIMPLE_HEAD, header_style="bold" if sys.stdout.isatty() else "")
+        drawn = RichTable(box=SIMPLE_HEAD)
         for number, heading in enumerate(table.headings):
             drawn.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in table.cells:

@@ -65,11 +65,12 @@ def _command(config: Path | None, sets: Sequence[str], run: Path) -> list[str]:
 def _train(commands: Sequence[Sequence[str]], directories: Sequence[Path], out: Path) -> dict[str, str]:
     """Train what is not done; returns the cells that failed, with what they said. If interrupted, the command ends here."""
     from regard.cli.streams import say
-    from regard.files import to_json, write_whole
+    from regard.files import disk_errors, to_json, write_whole
     from regard.train.sweep import is_done
 
     failed: dict[str, str] = {}
-    (out / FAILED).unlink(missing_ok=True)
+    with disk_errors(out):
+        (out / FAILED).unlink(missing_ok=True)
     with _Processes() as processes:
         for number, (command, run) in enumerate(zip(commands, directories, strict=True), start=1):
             if is_done(run):

@@ -72,9 +72,9 @@ def is_finished(directory: Path) -> bool:
 
 def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
     """The results of a finished run."""
-    metrics = _object(directory / METRICS, (directory / METRICS).read_text(encoding="utf-8"))
+    metrics = _object(directory / METRICS, _text(directory / METRICS))
     path = directory / TRANSLATIONS
-    rows = [_object(path, line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    rows = [_object(path, line) for line in _text(path).split("\n") if line]
     try:
         columns = [[str(row[name]) for row in rows] for name in ("source", "reference", "hypothesis")]
     except KeyError as error:
@@ -82,6 +82,13 @@ def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
     if not rows:
         raise DataError(f"{path}: no translations in it; leave {directory} out")
     return RunResult(directory, settings, metrics, *columns)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as UTF-8 text: {error}; leave {path.parent} out") from None
 
 
 def _object(path: Path, text: str) -> dict[str, Any]:
