@@ -38,8 +38,9 @@ def beam(
     """Up to `nbest` hypotheses a sentence, best first by log p(y|x) / |y|^alpha.
 
     `stop_after` is the lectures' n, the number of finished hypotheses that ends a sentence; T is `max_length`. If None, n is the width, and
-    a sentence goes on as long as a live hypothesis is more probable than every finished one: where a model is sure of itself, n
-    improbable short outputs are quickly found, long before the one it believes in has ended.
+    a sentence goes on until the most probable candidate of some step was one that ended: where a model is sure of itself, n
+    improbable short outputs are quickly found, long before the one it believes in has ended. Of those that finish, the n most probable
+    are ranked.
     Hypotheses cut at T are returned, after the finished ones, only where fewer than `nbest` have finished.
     `watch` is told every step's candidates and what became of them.
     """
@@ -49,7 +50,7 @@ def beam(
     limits = length_limits(max_length, sentences, device)
     if not sentences:
         return []
-    aside = _Aside(sentences, nbest, alpha, device)
+    aside = _Aside(sentences, nbest, alpha, device, kept=width if stop_after is None else None)
     live = _Live(
         sentence=torch.arange(sentences, device=device),
         tokens=torch.full((sentences, 1), stepper.start_token, dtype=torch.long, device=device),
@@ -75,8 +76,8 @@ def beam(
         limit = limits[live.sentence]
         cut = (limit == step) | _dead(found, logits)
         counted = aside.counts[live.sentence] >= enough
-        if going_on and stop_after is None:
-            counted &= aside.likeliest[live.sentence] >= found.logprobs[:, 0]
+        if stop_after is None:
+            counted &= aside.led[live.sentence]
         done = cut | counted
         if going_on:
             done |= aside.unbeatable(live.sentence, found.logprobs[:, 0], limit)
@@ -157,18 +158,20 @@ class _Live(Generic[StateT]):
 class _Aside:
     """The hypotheses that do not go on, finished or cut, of every sentence."""
 
-    def __init__(self, sentences: int, nbest: int, alpha: float, device: torch.device) -> None:
-        self._nbest, self._alpha = nbest, alpha
+    def __init__(self, sentences: int, nbest: int, alpha: float, device: torch.device, *, kept: int | None) -> None:
+        """kept: how many of the finished may be ranked, the most probable; None: all."""
+        self._nbest, self._alpha, self._kept = nbest, alpha, kept
         self._found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
         self._ended: set[tuple[int, int]] = set()  # (row of the batch, hypothesis) that ended at this very step
-        self.counts = torch.zeros(sentences, dtype=torch.long, device=device)  # [B], how many have finished
-        self.likeliest = torch.full(
-            (sentences,), -torch.inf, dtype=sum_type(device), device=device
-        )  # [B], of the finished
+        self.counts = torch.zeros(sentences, dtype=torch.long, device=device)  # [B], how many of the finished are kept
+        self.led = torch.zeros(
+            sentences, dtype=torch.bool, device=device
+        )  # [B], whether a step's first candidate ended
         self._worst = torch.full((sentences,), -torch.inf, dtype=sum_type(device), device=device)
 
     def finish(self, live: _Live[StateT], found: Candidates, ended: Tensor) -> None:
         """Set aside the candidates marked by ended [b, <= c]."""
+        self.led[live.sentence] |= ended[:, 0]
         rows, columns = ended.nonzero(as_tuple=True)
         parents = found.parents[rows, columns]
         self._ended = set(zip(rows.tolist(), parents.tolist(), strict=True))
@@ -213,10 +216,10 @@ class _Aside:
         """Bring the tensors up to date for the sentences that changed."""
         numbers = sorted(changed)
         index = torch.tensor(numbers, device=self.counts.device)
+        for number in numbers:
+            self._found[number] = sorted(self._found[number], key=lambda found: -found.logprob)[: self._kept]
         counts = [len(self._found[number]) for number in numbers]
         ranked = [sorted((found.score for found in self._found[number]), reverse=True) for number in numbers]
         worst = [scores[self._nbest - 1] if len(scores) >= self._nbest else -torch.inf for scores in ranked]
-        likeliest = [max(found.logprob for found in self._found[number]) for number in numbers]
         self.counts[index] = torch.tensor(counts, device=index.device)
-        self.likeliest[index] = torch.tensor(likeliest, dtype=self.likeliest.dtype, device=index.device)
         self._worst[index] = torch.tensor(worst, dtype=self._worst.dtype, device=index.device)
