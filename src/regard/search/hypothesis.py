@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from regard.errors import SearchError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Hypothesis:
     """`logprob` normalised by length: what hypotheses are ranked by."""
     finished: bool
     """Whether the model ended it; False: it was cut at the longest length allowed."""
-    attention: Tensor | None = field(default=None, compare=False, repr=False)
+    attention: "Tensor | None" = field(default=None, compare=False, repr=False)
     """Row t: where the model looked in the (padded) source while it chose token t, [len(tokens) + 1 if finished else len(tokens), S]."""
     token_logprobs: tuple[float, ...] | None = None
     """log p of each token and of the end mark, where the search asked for them one by one."""
@@ -33,7 +35,7 @@ def make_hypothesis(
     *,
     alpha: float,
     finished: bool,
-    attention: Tensor | None = None,
+    attention: "Tensor | None" = None,
     token_logprobs: tuple[float, ...] | None = None,
 ) -> Hypothesis:
     """A hypothesis with its score; refuses what is not a number, which would win or lose every comparison at random."""

@@ -1,11 +1,13 @@
 """The ranges of the options that searches share, refused in one line before any work is done. It searches nothing."""
 
 import math
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from regard.errors import SearchError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 LARGEST_ALPHA = 10.0  # beyond it only length counts, and |y|^alpha leaves the range of float32
 
@@ -52,9 +54,11 @@ def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, s
         raise SearchError(f"seed = {seed!r}: must be below 2^64")
 
 
-def length_limits(max_length: int | Tensor, sentences: int, device: torch.device) -> Tensor:
+def length_limits(max_length: "int | Tensor", sentences: int, device: "torch.device") -> "Tensor":
     """The largest number of tokens, end mark not counted, for each sentence: [B]."""
-    if isinstance(max_length, Tensor):
+    import torch
+
+    if isinstance(max_length, torch.Tensor):
         if max_length.shape != (sentences,):
             raise SearchError(f"max_length has shape {list(max_length.shape)}: must be one number, or one per sentence")
         if sentences:
