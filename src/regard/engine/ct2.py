@@ -33,7 +33,7 @@ Found = list[tuple[list[str], float]]
 
 KNOWN = {"beam", "alpha", "nbest"}
 OF_SAMPLING = {"temperature", "top_k", "top_p", "seed"}  # without meaning where nothing is drawn
-BATCH_TOKENS = 1024  # of source tokens: larger batches leave the caches of a core
+BATCH_TOKENS = 1536  # of source tokens: larger batches leave the caches of a core
 
 
 class Ct2Search:
