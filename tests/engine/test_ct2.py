@@ -162,11 +162,11 @@ def test_auto_takes_ctranslate2_where_it_can(tmp_path: Path, monkeypatch: pytest
 
 def test_what_ctranslate2_cannot_do_is_named(tmp_path: Path) -> None:
     model = load(random_bundle(tmp_path / "b"), engine="ct2")
-    with pytest.raises(SearchError, match="sample = True.*torch"):
+    with pytest.raises(SearchError, match=r"sample = True.*torch"):
         model.translate(TEXTS[:1], sample=True)
-    with pytest.raises(SearchError, match="max_length = 9000.*torch"):
+    with pytest.raises(SearchError, match=r"max_length = 9000.*torch"):
         model.translate(TEXTS[:1], max_length=9000)
-    with pytest.raises(SearchError, match="beam = 300.*torch"):
+    with pytest.raises(SearchError, match=r"beam = 300.*torch"):
         model.translate(TEXTS[:1], beam=300)
     with pytest.raises(ConfigError, match="engine = 'ct3'"):
         load(tmp_path / "b", engine="ct3")  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     path = random_bundle(tmp_path / "b")
     (tmp_path / "file").touch()
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="file.*translating with torch"):
+    with pytest.warns(UserWarning, match=r"file.*translating with torch"):
         assert load(path).translate(TEXTS[:1]) == load(path, engine="torch").translate(TEXTS[:1])
 
 

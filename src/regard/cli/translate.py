@@ -67,16 +67,16 @@ def translate(
         "top_p": top_p,
         "max_length": max_length,
     }
-    job = _Job(model, options, seed=seed, align=align)
+    job = Job(model, options, seed=seed, align=align)
     settings = {**options, "seed": seed, "align": align, "engine": engine, "precision": precision}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # told with the line's number
         model.translate([], seed=seed, **options)  # a mistake in the options is told before anything is read
-        _run(job, input_file, output_file, settings | {"model": _identity(model)})
+        translate_file(job, input_file, output_file, settings | {"model": _identity(model)})
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """What is done with each line."""
 
     model: "Model"
@@ -101,7 +101,8 @@ class _Job:
             yield " ||| ".join([*fields, _pharaoh(one)] if self.align else fields)
 
 
-def _run(job: _Job, input_file: str, output_file: str | None, settings: Mapping[str, Any]) -> None:
+def translate_file(job: Job, input_file: str, output_file: str | None, settings: Mapping[str, Any]) -> None:
+    """All lines of a file, or of standard input, to another or to standard output."""
     from regard.engine.stream import LARGEST_WINDOW, streamed
     from regard.errors import DataError
 
