@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -86,15 +87,12 @@ def rounds(arguments: argparse.Namespace, runners: dict[str, "Runner"]) -> Secon
 
 
 def report(arguments: argparse.Namespace, seconds: Seconds, texts: dict[tuple[str, int], list[str]]) -> None:
-    import ctranslate2
-    import torch
-    import transformers
-
     beams = arguments.beams
     count = len(next(iter(texts.values())))
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "ctranslate2", "transformers"))
     print(
-        f"{count:,} sentences of {arguments.text.name}, alpha {arguments.alpha:g}, {arguments.rounds} rounds; torch {torch.__version__}, "
-        f"ctranslate2 {ctranslate2.__version__}, transformers {transformers.__version__}, {platform.machine()}, {os.cpu_count()} cores\n"
+        f"{count:,} sentences of {arguments.text.name}, alpha {arguments.alpha:g}, {arguments.rounds} rounds; {versions}, "
+        f"{platform.machine()}, {os.cpu_count()} cores\n"
     )
     heads = [
         *(f"sentences/s, beam {beam}" for beam in beams),
