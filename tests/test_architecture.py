@@ -19,7 +19,7 @@ ROOMS: dict[str, set[str]] = {
     "models": {"layers", "ops"},
     "search": set(),
     "bundle": {"models", "text"},
-    "engine": {"bundle", "search", "text", "ops"},
+    "engine": {"bundle", "search", "text", "ops", "metrics"},
     "train": {"data", "models", "ops", "bundle", "engine", "metrics", "text"},
     "explain": {"engine", "models", "layers", "ops", "metrics", "data", "text"},
 }

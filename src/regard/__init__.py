@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard.api import Model, Run, RunConfig, Translation, load, train
+    from regard.api import Model, Run, RunConfig, Translation, load, load_ensemble, train
 
-__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "train"]
+__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
 
 
 _WITHOUT_TORCH = {

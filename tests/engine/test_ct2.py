@@ -12,6 +12,7 @@ import pytest
 from engine.bundles import TEXTS, random_bundle
 from regard.bundle import ctranslate2 as conversion
 from regard.engine import ct2
+from regard.engine.fast import FastPath
 from regard.engine.load import load
 from regard.engine.model import Expansion, Model
 from regard.engine.runner import Runner
@@ -120,7 +121,7 @@ def test_batches_and_workers_change_nothing(engines: tuple[Model, Model]) -> Non
     alone = ct2.Ct2Search(model.bundle, "float32", workers=1)
     expected = model.translate(TEXTS, beam=3)
     some = [model.translate([text], beam=3)[0] for text in TEXTS]
-    model._fast, before = alone, model._fast
+    model._fast, before = FastPath(alone), model._fast
     others = model.translate(TEXTS, beam=3, batch_tokens=40)
     model._fast = before
     assert [one.text for one in some] == [one.text for one in others] == [one.text for one in expected]

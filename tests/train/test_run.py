@@ -183,6 +183,15 @@ def test_a_network_that_agrees_with_itself_pays_nothing_for_it(settings: dict[st
     assert bound > free
 
 
+def test_the_second_reading_begins_where_it_is_told_to(settings: dict[str, Any], tmp_path: Path) -> None:
+    run(settings, tmp_path / "once")
+    run(settings, tmp_path / "late", consistency=2.0, consistency_from=0.5)
+    once, late = (logged(tmp_path / which, "step") for which in ("once", "late"))
+    same = [one["loss"] == other["loss"] for one, other in zip(once, late, strict=True)]
+    assert same[:6] == [True] * 6
+    assert not any(same[6:])
+
+
 def test_early_stopping(settings: dict[str, Any], tmp_path: Path) -> None:
     """With a rate so small that BLEU never moves, the first validation stays the best, and three more end the run."""
     result, events = run(

@@ -23,6 +23,7 @@ from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
 from regard.engine.options import SearchOptions
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
+from regard.search.ranking import Ranking
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -31,8 +32,8 @@ Ids = Sequence[int]
 Found = list[tuple[list[str], float]]
 """Pieces and log p of hypotheses, the most probable first."""
 
-KNOWN = {"beam", "alpha", "nbest"}
-OF_SAMPLING = {"temperature", "top_k", "top_p", "seed"}  # without meaning where nothing is drawn
+KNOWN = {"beam", "alpha", "nbest", "max_length"}
+IDLE = {"temperature", "top_k", "top_p", "seed", "diversity", "node_limit"}  # of searches that it lacks
 BATCH_TOKENS = 1536  # of source tokens: larger batches leave the caches of a core
 
 
@@ -50,7 +51,7 @@ class Ct2Search:
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
         """The option, as name = value, that only the torch engine has; None: there is none. longest: the largest limit."""
         usual = SearchOptions()
-        for name in {field.name for field in fields(options)} - KNOWN - OF_SAMPLING:
+        for name in (field.name for field in fields(options) if field.name not in KNOWN | IDLE):
             value = getattr(options, name)
             if value != getattr(usual, name):
                 return f"{name} = {value!r}"
@@ -94,8 +95,9 @@ class Ct2Search:
         return results
 
     def _ranked(self, finished: Found, cut: Found, options: SearchOptions) -> list[Hypothesis]:
+        ranking = Ranking(options.alpha)
         hypotheses = [
-            make_hypothesis(map(self._id_of, pieces), logprob, alpha=options.alpha, finished=some is finished)
+            make_hypothesis(map(self._id_of, pieces), logprob, ranking=ranking, finished=some is finished)
             for some in (finished, cut)
             for pieces, logprob in some
         ]

@@ -8,6 +8,7 @@ from regard.bundle.ctranslate2 import PRECISIONS, Precision, obstacle
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle, open_bundle
 from regard.engine.ct2 import Ct2Search
+from regard.engine.fast import FastPath
 from regard.engine.model import Model, Unread
 from regard.errors import ConfigError
 
@@ -46,8 +47,7 @@ def load(
         alignment=bundle.config.alignment,
         reach=bundle.config.reach,
         bundle=bundle,
-        fast=None if why is not None else Ct2Search(bundle, precision),
-        fast_only=engine == "ct2",
+        fast=None if why is not None else FastPath(Ct2Search(bundle, precision), only=engine == "ct2"),
     )
 
 

@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
+from regard.search.hypothesis import Proof
+
 Links = list[tuple[int, int]]
 """(source word, target word), both from 0, words being what white space separates."""
 
 
 class TruncationWarning(UserWarning):
     """A text was longer than the model reads, and its end was not read."""
+
+
+class DemandWarning(UserWarning):
+    """A prefix or a phrase that an output cannot have was left out."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class Translation:
     text: str
     """The translation."""
     score: float
-    """log p(text | source) / |tokens|^alpha: what hypotheses are ranked by."""
+    """log p(text | source) / |tokens|^alpha, or as the options say: what hypotheses are ranked by."""
     tokens: list[str]
     """The pieces of the translation, without the end mark."""
     logprob: float
@@ -39,6 +45,12 @@ class Translation:
     """The n best, best first, this one among them; empty where only one was asked for."""
     truncated: bool = False
     """Whether the source was too long and only its beginning was translated."""
+    unmet: tuple[str, ...] = ()
+    """Of the prefix and the phrases that were asked for, those that the translation does not have."""
+    utility: float | None = None
+    """Of a search for the minimum Bayes risk: the mean chrF with all samples, which ranks them."""
+    proof: Proof | None = None
+    """Of an exact search: how many nodes it took, and whether nothing is more probable."""
     links: Callable[[], Links] = field(default=list, compare=False, repr=False)
     """What finds the alignment, when it is asked for."""
 

@@ -35,8 +35,8 @@ def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """[..., T, d]: turns each pair (x_k, x_{k + d/2}) by the angle of its position, so that q . k depends on their distance
     alone (Su et al. 2021, eq. 34).
     """
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat([first * cosines - second * sines, first * sines + second * cosines], dim=-1)
+    across = x.roll(x.shape[-1] // 2, dims=-1)  # each element's partner, in its place
+    return torch.addcmul(x * torch.cat([cosines, cosines], dim=-1), across, torch.cat([-sines, sines], dim=-1))
 
 
 def relative_buckets(

@@ -50,6 +50,8 @@ class TrainConfig(Settings):
     """Share of probability given to all tokens alike."""
     consistency: float = Field(default=0.0, ge=0)
     """R-Drop: what it costs a network to disagree with itself under another dropout; each batch is then read twice. 0 reads it once."""
+    consistency_from: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the run after which batches are read twice; before, nothing is overfitted yet and one reading is half the work."""
     ema: float = Field(default=0.0, ge=0, lt=1)
     """Decay of the moving average of the weights that is validated and kept; 0 turns it off."""
     average: int = Field(default=0, ge=0)

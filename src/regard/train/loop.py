@@ -114,7 +114,9 @@ def _planned(job: Job) -> list[Examples]:
 def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, started: float) -> Iterator[Event]:
     """One update from the gradients of `batches`, normalised by all their target tokens."""
     progress, config = job.progress, job.config.train
-    sums = team.gradient(progress.step, progress.epoch, batches)
+    share = progress.share(config, epoch_batches)
+    readings = 2 if config.consistency and share >= config.consistency_from else 1
+    sums = team.gradient(progress.step, progress.epoch, batches, readings)
     norm = team.norm() / sums.tokens
     if not math.isfinite(norm) or not math.isfinite(sums.loss):
         raise _not_finite(job, batches, sums.loss / sums.tokens, norm)
@@ -125,7 +127,7 @@ def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, s
         config.learning_rate,
         step=progress.step + 1,
         warmup=config.warmup,
-        progress=progress.share(config, epoch_batches),
+        progress=share,
         width=job.config.model.width,
     )
     team.update(rate, min(1.0, (config.clip or math.inf) / (norm + 1e-6)) / sums.tokens)

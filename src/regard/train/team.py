@@ -68,11 +68,12 @@ class Team:
         for process in self._away:
             process.close()
 
-    def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
+    def gradient(self, step: int, epoch: int, batches: list[Examples], readings: int = 1) -> Sums:
         """Differentiate the loss of these batches, summed over their target tokens; the sums tell how large it is."""
         lengths = self._here.prepared.train.source_lengths, self._here.prepared.train.target_lengths
         parts = [split(batch, *lengths, self.size) for batch in batches]
-        done = self._each(Worker.gradient, [(step, epoch, [part[n] for part in parts]) for n in range(self.size)])
+        shares = [[part[number] for part in parts] for number in range(self.size)]
+        done = self._each(Worker.gradient, [(step, epoch, share, readings) for share in shares])
         return Sums(sum(sums.loss for sums in done), sum(sums.nll for sums in done), sum(sums.tokens for sums in done))
 
     def norm(self) -> float:

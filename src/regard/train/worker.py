@@ -62,8 +62,8 @@ class Worker:
             for parameter, total in zip(self.parameters, gradients[0], strict=True):
                 parameter.grad = total  # where `combine` adds up
 
-    def gradient(self, step: int, epoch: int, batches: list[Examples]) -> Sums:
-        """Differentiate the loss of these parts of the step's batches."""
+    def gradient(self, step: int, epoch: int, batches: list[Examples], readings: int) -> Sums:
+        """Differentiate the loss of these parts of the step's batches, each read once or twice."""
         train, several = self.config.train, len(self.gradients)
         torch.manual_seed((train.seed * 1_000_003 + step) * max(1, several) + self.number)
         self.network.train()
@@ -79,7 +79,7 @@ class Worker:
                 dropout=self.config.text.dropout,
                 seed=train.seed,
                 epoch=epoch,
-                readings=2 if train.consistency else 1,
+                readings=readings,
             )
             loss, nll = batch_loss(self.network, batch, train.label_smoothing, self.device, train.consistency)
             new = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
