@@ -86,11 +86,11 @@ def test_two_processes_at_once(make_parts, tmp_path: Path) -> None:
     assert len(names) == 2, names  # the model and its lock
 
 
-def test_what_cannot_be_converted_says_why(make_parts, tmp_path: Path) -> None:
-    for positions in ("rotary", "relative"):
-        with pytest.raises(BundleError, match=f"no {positions} positions"):
-            convert(saved(make_parts, tmp_path / positions, positions=positions), "float32", tmp_path)
+def test_what_cannot_be_converted_says_why(make_parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network, config, tokenizers = make_parts()  # its pad has an embedding
     save_bundle(tmp_path / "pad", network.state_dict(), config, tokenizers)
     with pytest.raises(BundleError, match="<pad> is not zero"):
         convert(open_bundle(tmp_path / "pad"), "float32", tmp_path)
+    monkeypatch.setattr(conversion, "find_spec", lambda name: None)
+    with pytest.raises(BundleError, match="not installed"):
+        convert(saved(make_parts, tmp_path / "b"), "float32", tmp_path)

@@ -106,6 +106,25 @@ def test_going_on_needs_the_same_settings_and_the_same_input(
     assert out.read_text(encoding="utf-8").count("\n") == len(LINES) + 1
 
 
+def test_draws_go_on_too(command, small_run, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ["--sample", "--seed", "5", "--max-length", "3"]
+    stopped_half_way(command, monkeypatch, small_run, "-i", text, "-o", tmp_path / "out", *options)
+    assert command("translate", small_run, "-i", text, "-o", tmp_path / "out", *options).code == 0
+    whole = command("translate", small_run, "-i", text, *options).out
+    assert (tmp_path / "out").read_text(encoding="utf-8") == whole
+    assert len(set(whole.splitlines()[512:])) > 100
+
+
+def test_what_is_said_of_a_line_has_its_number(command, small_run, expected: str) -> None:
+    lines, asking = list(LINES), (3, 300, 301, 899)  # in three windows, and of different lengths
+    for number in asking:
+        lines[number] += "\t" + "student " * 50
+    result = command("translate", small_run, *OPTIONS, "--with-phrases", stdin="\n".join(lines))
+    said = [line.split(": its translation")[0] for line in result.err.splitlines()]
+    assert said == [f"regard: warning: line {number + 1}" for number in asking]
+    assert result.out == expected
+
+
 def test_a_damaged_note_is_not_guessed_at(
     command, small_run, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +198,21 @@ def test_what_ct2_cannot_do_is_told_before_anything_is_read(command, small_run) 
     assert "engine = 'fast'" in complaint(command("translate", small_run, "--engine", "fast"))
     assert "int4" in complaint(command("translate", small_run, "--precision", "int4"))
     assert "cuda" in complaint(command("translate", small_run, "--engine", "ct2", "--device", "cuda"))
+    assert "prefixes" in complaint(command("translate", small_run, "--engine", "ct2", "--with-prefix"))
+    for flags in (["--engine", "ct2"], ["--engine", "fast"], ["--precision", "int8"]):
+        line = complaint(command("translate", small_run, "--ensemble", small_run, *flags))
+        assert " ".join(flags) in line
+        assert "ensemble" in line
+
+
+def test_an_ensemble_is_gone_on_with(
+    command, small_run, text: Path, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["-i", text, "-o", tmp_path / "out", *OPTIONS]
+    stopped_half_way(command, monkeypatch, small_run, "--ensemble", small_run, *arguments)
+    assert "models" in complaint(command("translate", small_run, *arguments))
+    assert command("translate", small_run, "--ensemble", small_run, *arguments).code == 0
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected
 
 
 def test_int8_and_evaluation_by_either_engine(command, small_run, tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def random_bundle(path: Path, *, joint: bool = True, ending: float = 1.5, **mode
         network = build_model(config.model, *sizes, joint)
         with torch.no_grad():
             for name, parameter in network.named_parameters():  # none may be zero or one: a lost one would not show
-                if parameter.dim() == 1:
+                if name.endswith("_bias.table"):
+                    parameter.normal_()
+                elif parameter.dim() == 1:
                     parameter.add_(torch.randn_like(parameter) * 0.1)
                 elif "embedding" not in name and name != "output":
                     parameter.mul_(2.0)

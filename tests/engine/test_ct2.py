@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,24 @@ NETWORKS = [
     {"norm": "post", "positions": "sinusoidal", "activation": "gelu", "joint": False, "ending": 2.0},
     {"norm": "pre", "positions": "learned", "activation": "silu", "joint": True, "tie": False, "ending": 0.0},
     {"norm": "post", "positions": "learned", "activation": "swiglu", "joint": False, "tie": False, "ending": 2.5},
+    {"norm": "pre", "positions": "rotary", "activation": "swiglu", "joint": True, "ending": 2.0},
+    {"norm": "post", "positions": "relative", "activation": "relu", "joint": True, "ending": 2.0},
+]
+
+ONLY_TORCH: list[dict[str, Any]] = [
+    {"sample": True},
+    {"mbr": 2},
+    {"exact": True},
+    {"groups": 5},
+    {"length_form": "wu"},
+    {"coverage": 0.2},
+    {"stop": "first"},
+    {"stop": "safe"},
+    {"min_length": 2},
+    {"no_repeat": 2},
+    {"suppress": ["<unk>"]},
+    {"prefixes": ["the", ""]},
+    {"phrases": [[], ["cat"]]},
 ]
 
 
@@ -115,6 +134,18 @@ def test_a_text_that_is_too_long_is_cut_at_the_same_place(tmp_path: Path) -> Non
     assert [one.tokens for one in found] == [one.tokens for one in expected]
 
 
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "relative"])
+def test_every_distance_counts_the_same(tmp_path: Path, positions: str) -> None:
+    """Sources and outputs past the last bucket of a relative bias, 128 tokens away."""
+    path = random_bundle(tmp_path / "b", positions=positions, ending=-9.0)
+    texts = [" ".join(TEXTS[:count]) for count in (1, 3, 20)]
+    reference, model = load(path, engine="torch"), load(path, engine="ct2")
+    assert len(reference.tokenizers.source.encode(texts[-1])) > 200
+    expected, found = (one.translate(texts, beam=1, max_length=200) for one in (reference, model))
+    assert [len(one.tokens) for one in found] == [200] * 3
+    assert_same(reference, expected, found, 1)
+
+
 def test_batches_and_workers_change_nothing(engines: tuple[Model, Model]) -> None:
     _, model = engines
     assert model.bundle is not None
@@ -153,8 +184,10 @@ def test_auto_takes_ctranslate2_where_it_can(tmp_path: Path, monkeypatch: pytest
     with monkeypatch.context() as patched:
         patched.setattr(Runner, "search", refuse)
         assert model.translate(TEXTS[:2], beam=2)
-        with pytest.raises(AssertionError, match="torch was used"):
-            model.translate(TEXTS[:2], sample=True)
+        assert model.translate(TEXTS[:2], beam=2, prefixes=["", ""], phrases=[[], []])  # nothing is asked
+        for options in ONLY_TORCH:
+            with pytest.raises(AssertionError, match="torch was used"):
+                model.translate(TEXTS[:2], **options)
     with monkeypatch.context() as patched:
         patched.setattr(ct2.Ct2Search, "search", refuse)
         drawn = model.translate(TEXTS[:2], sample=True, seed=3)
@@ -163,8 +196,10 @@ def test_auto_takes_ctranslate2_where_it_can(tmp_path: Path, monkeypatch: pytest
 
 def test_what_ctranslate2_cannot_do_is_named(tmp_path: Path) -> None:
     model = load(random_bundle(tmp_path / "b"), engine="ct2")
-    with pytest.raises(SearchError, match=r"sample = True.*torch"):
-        model.translate(TEXTS[:1], sample=True)
+    for options in ONLY_TORCH:
+        name = "prefixes and phrases" if {"prefixes", "phrases"} & options.keys() else next(iter(options))
+        with pytest.raises(SearchError, match=rf"{name}.*torch"):
+            model.translate(TEXTS[:2], **options)
     with pytest.raises(SearchError, match=r"max_length = 9000.*torch"):
         model.translate(TEXTS[:1], max_length=9000)
     with pytest.raises(SearchError, match=r"beam = 300.*torch"):
@@ -175,14 +210,6 @@ def test_what_ctranslate2_cannot_do_is_named(tmp_path: Path) -> None:
         load(tmp_path / "b", precision="int4")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="precision = 'int8'"):
         load(tmp_path / "b", engine="torch", precision="int8")
-
-
-@pytest.mark.parametrize("positions", ["rotary", "relative"])
-def test_a_network_that_it_lacks_runs_on_torch(tmp_path: Path, positions: str) -> None:
-    path = random_bundle(tmp_path / "b", positions=positions)
-    with pytest.raises(ConfigError, match=f"no {positions} positions.*torch"):
-        load(path, engine="ct2")
-    assert load(path).translate(TEXTS[:1]) == load(path, engine="torch").translate(TEXTS[:1])
 
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 from regard.bundle.config import BundleConfig
 from regard.bundle.manifest import MANIFEST, MEND, verify_manifest, write_manifest
 from regard.bundle.opened import WEIGHTS, OpenBundle
 from regard.errors import BundleError
 from regard.files import cache_directory, disk_errors, remove_whole, sha256_of, whole_directory
+from regard.models.config import ModelConfig
 from regard.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:
@@ -28,17 +29,16 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-POSITIONS = 4096  # rows of the table of sinusoids, which has no end with us
+POSITIONS = 4096  # rows of the table of sinusoids, which has no end with us; others keep to it
 _LAYOUT = 1  # of what is written here; a change makes all that is cached anew
 _EPSILON = 1e-5  # of `nn.LayerNorm`
+_LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
 
-def obstacle(config: BundleConfig) -> str | None:
-    """Why CTranslate2 cannot run this network; None: it can."""
+def obstacle() -> str | None:
+    """Why CTranslate2 cannot be used; None: it can, for every network that there is."""
     if find_spec("ctranslate2") is None:
         return "the package ctranslate2 is not installed (pip install 'regard[ct2]')"
-    if config.model.positions not in ("sinusoidal", "learned"):
-        return f"CTranslate2 has no {config.model.positions} positions like this model's"
     return None
 
 
@@ -65,17 +65,12 @@ def converted(bundle: OpenBundle, precision: Precision) -> Path:
 
 def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     """Write the model's files into an existing directory."""
-    from ctranslate2.specs import TransformerSpec
     from safetensors.numpy import load_file
 
-    why = obstacle(bundle.config)
+    why = obstacle()
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be converted: {why}; use the torch engine")
-    model, tensors = bundle.config.model, load_file(bundle.directory / WEIGHTS)
-    activation, gated = _activation(model.activation)
-    spec = TransformerSpec.from_config(
-        model.depth, model.heads, pre_norm=model.norm == "pre", activation=activation, ffn_glu=gated
-    )
+    spec, tensors = _spec(bundle.config.model), load_file(bundle.directory / WEIGHTS)
     try:
         _fill(spec, tensors, bundle)
     except KeyError as missing:
@@ -110,6 +105,29 @@ def _is_sound(path: Path) -> bool:
     return True
 
 
+def _spec(model: ModelConfig) -> Any:
+    """The network without its weights."""
+    from ctranslate2.specs import TransformerSpec
+    from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec
+
+    activation, gated = _activation(model.activation)
+    options: dict[str, Any] = {
+        "pre_norm": model.norm == "pre",
+        "activation": activation,
+        "ffn_glu": gated,
+        "relative_attention_bias": model.positions == "relative",
+        "rotary_dim": 0 if model.positions == "rotary" else None,  # all of a head
+        "rotary_interleave": False,
+    }
+    encoder, decoder = (
+        part(layers, model.heads, **options)
+        for part, layers in zip((TransformerEncoderSpec, TransformerDecoderSpec), model.depth, strict=True)
+    )
+    if model.positions == "rotary":
+        del encoder.position_encodings  # it expects a table, and would not use it
+    return TransformerSpec(encoder, decoder)
+
+
 def _activation(name: str) -> tuple[Any, bool]:
     """CTranslate2's name of a non-linearity, and whether it is a gate."""
     from ctranslate2.specs import Activation
@@ -134,14 +152,27 @@ def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle) -> None:
     spec.decoder.projection.weight = target[:-1] if config.model.tie else tensors["output"]
     spec.decoder.start_from_zero_embedding = True
     for side, part in (("source", spec.encoder), ("target", spec.decoder)):
-        learned = config.model.positions == "learned"
-        table = tensors[f"{side}_positions.table"] if learned else sinusoids(POSITIONS, config.model.width)
-        part.position_encodings.encodings = table
+        _positions(part, tensors, side, config.model)
     for name, part in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         if config.model.norm == "pre":
             _norm(part.layer_norm, tensors, f"{name}_norm")
         for number, layer in enumerate(part.layer):
             _block(layer, tensors, f"{name}.{number}", has_cross=name == "decoder")
+
+
+def _positions(spec: Any, tensors: "Tensors", side: str, model: ModelConfig) -> None:
+    import numpy as np
+
+    if model.positions == "sinusoidal":
+        spec.position_encodings.encodings = sinusoids(POSITIONS, model.width)
+    elif model.positions == "learned":
+        spec.position_encodings.encodings = tensors[f"{side}_positions.table"]
+    elif model.positions == "relative":
+        for layer in spec.layer:
+            layer.self_attention.relative_attention_bias = tensors[f"{side}_bias.table"]
+            layer.self_attention.relative_attention_max_distance = np.int32(_LONGEST_DISTANCE)
+    elif model.positions != "rotary":
+        assert_never(model.positions)
 
 
 def _block(spec: Any, tensors: "Tensors", name: str, *, has_cross: bool) -> None:
