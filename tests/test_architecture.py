@@ -25,7 +25,7 @@ ROOMS: dict[str, set[str]] = {
 }
 ROOMS["cli"] = {*ROOMS, "api"}
 WITHOUT_TORCH = {"text", "metrics"}
-HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib"}
+HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib"}
 
 
 def files(room: str) -> list[Path]:

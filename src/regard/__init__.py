@@ -7,6 +7,7 @@ run = regard.train({"data": {"src": "train.en", "tgt": "train.de"}}, out="runs/e
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
 
 
-def __getattr__(name: str) -> Any:
-    """The public names, imported when first asked for: `import regard` must not wait for torch."""
-    if name in __all__:
-        from regard import api
+_WITHOUT_TORCH = {
+    "load": "regard.engine.load",
+    "Model": "regard.engine.model",
+    "Translation": "regard.engine.translation",
+}
 
-        return getattr(api, name)
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first asked for: `import regard` must not wait for torch, nor who only translates without it."""
+    if name in __all__:
+        return getattr(import_module(_WITHOUT_TORCH.get(name, "regard.api")), name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

@@ -53,7 +53,7 @@ class Asked:
             )
         self._prefixes = prefixes if prefixes is not None and any(prefixes) else None
         self._phrases = phrases if phrases is not None and any(phrases) else None
-        self._prefix_ids = [tokenizer.encode(prefix) for prefix in self._prefixes or [""] * texts]
+        self._prefix_ids = [tokenizer.encode(prefix) if prefix else [] for prefix in self._prefixes or [""] * texts]
         self._phrase_ids = [[tokenizer.encode(phrase) for phrase in some] for some in self._phrases or [()] * texts]
 
     def __bool__(self) -> bool:

@@ -1,26 +1,27 @@
 """A translator: text in, text out. It joins tokenizers, batching and a `Runner`, and knows no network by name.
 
+Two engines search: a torch `Runner`, which does everything, and a faster one where `FastPath` leads to it. The network is read, and
+torch imported, when something first needs them. Several threads may use one model.
+
 Lengths. At most `max_tokens` (1,024) tokens of a text are read, fewer where learned positions end sooner; the rest is left out, the
 answer says so (`truncated`), and the other texts are not affected. An output has at most 2 x source tokens + 10 tokens unless
 `max_length` is given: each text's own limit, so that it does not depend on what shares its batch.
 """
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
-from regard.bundle.bundle import Bundle
 from regard.bundle.config import AlignmentConfig, Languages
-from regard.engine.alignment import best_links, token_weights, word_weights
+from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
 from regard.engine.demands import Asked, Demands, suppressed_ids
+from regard.engine.fast import FastPath
 from regard.engine.options import SearchOptions
 from regard.engine.risk import by_utility, expected_utilities
-from regard.engine.runner import Network, Runner
 from regard.engine.translation import Alignment, Links, Score, Translation, TruncationWarning
 from regard.errors import DataError, SearchError
 from regard.metrics.pairwise import chrf_matrix
@@ -31,10 +32,23 @@ from regard.search.ranking import LengthForm, Ranking
 from regard.text.build import TokenizerPair
 from regard.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from regard.engine.runner import Network, Runner
+
 __all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
 
 MAX_TOKENS = 1024  # of one side, end mark not counted; attention grows with the square of it
 ALIGNMENT_BATCH_TOKENS = 1024  # the weights of every head and layer are held, so batches are smaller
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A network that is read when something first needs it."""
+
+    read: "Callable[[], Network]"
 
 
 class Model:
@@ -42,29 +56,48 @@ class Model:
 
     def __init__(
         self,
-        network: Network,
+        network: "Network | Unread",
         tokenizers: TokenizerPair,
         *,
         languages: Languages | None = None,
         alignment: AlignmentConfig | None = None,
         reach: int | None = None,
         max_tokens: int = MAX_TOKENS,
-        bundle: Bundle | None = None,
+        bundle: OpenBundle | None = None,
+        fast: FastPath | None = None,
     ) -> None:
-        """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`)."""
+        """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`).
+
+        `fast`: the way to an engine that searches where it can.
+        """
         check_count("max_tokens", max_tokens)
-        self.network = network
+        self._network = network
         self.tokenizers = tokenizers
         self.languages = languages or Languages()
         self.alignment = alignment or AlignmentConfig()
         self.bundle = bundle
         self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
         self._longest_output = None if reach is None else reach - 1
-        pads = (tokenizers.source.vocabulary.pad, tokenizers.target.vocabulary.pad)
-        self._runner = Runner(network, source_pad=pads[0], target_pad=pads[1])
+        self._fast = fast or FastPath()
+        self._turn = threading.RLock()  # a network is used by one thread at a time
 
     @property
-    def device(self) -> torch.device:
+    def network(self) -> "Network":
+        """The network; read now, if it was not yet."""
+        with self._turn:
+            if isinstance(self._network, Unread):
+                self._network = self._network.read()
+            return self._network
+
+    @cached_property
+    def _runner(self) -> "Runner":
+        from regard.engine.runner import Runner
+
+        pads = (self.tokenizers.source.vocabulary.pad, self.tokenizers.target.vocabulary.pad)
+        return Runner(self.network, source_pad=pads[0], target_pad=pads[1])
+
+    @property
+    def device(self) -> "torch.device":
         """Where the weights are."""
         return self._runner.device
 
@@ -176,7 +209,9 @@ class Model:
         [ids], _ = self._encode([text], self.tokenizers.source, "source")
         asked = Asked(self.tokenizers.target, 1, [prefix], [phrases])
         limits = [self._output_limit(len(ids), options, asked.needs(0))]
-        [found] = self._runner.search([ids], limits, [0], options, self._demands(asked, limits, options), watch)
+        demands = self._demands(asked, limits, options)
+        with self._turn:
+            [found] = self._runner.search([ids], limits, [0], options, demands, watch)
         return found
 
     def score(
@@ -187,7 +222,9 @@ class Model:
         pairs = self._pairs(sources, targets)
         results: dict[int, Score] = {}
         for batch in length_batches(pairs.widths, batch_tokens):
-            for number, logprobs in zip(batch, self._runner.score(*pairs.rows(batch)), strict=True):
+            with self._turn:
+                found = self._runner.score(*pairs.rows(batch))
+            for number, logprobs in zip(batch, found, strict=True):
                 kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # it does not end where it was cut
                 tokens, logprob = len(pairs.targets[number]), sum(kept)
                 score = ranking.score(logprob, tokens)
@@ -198,6 +235,8 @@ class Model:
         self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = ALIGNMENT_BATCH_TOKENS
     ) -> list[Alignment]:
         """Which source word each target word looks at: one forced pass, no search."""
+        from regard.engine.alignment import best_links
+
         pairs = self._pairs(sources, targets)
         source_words = [self.tokenizers.source.normalise(text).split() for text in sources]
         target_words = [self.tokenizers.target.normalise(text).split() for text in targets]
@@ -242,13 +281,21 @@ class Model:
         ]
         demands = self._demands(asked, limits, options)
         told = [number for number, ids in enumerate(sources) if ids]
-        for batch in length_batches([len(sources[number]) for number in told], batch_tokens):
+        rows, longest = [sources[number] for number in told], [limits[number] for number in told]
+        fast = self._fast.search(rows, longest, options, asked, batch_tokens)
+        if fast is not None:
+            return _placed(results, told, fast)
+        for batch in length_batches([len(ids) for ids in rows], batch_tokens):
             numbers = [told[place] for place in batch]
-            rows = [sources[number] for number in numbers]
-            longest = [limits[number] for number in numbers]
-            hypotheses = self._runner.search(rows, longest, numbers, options, demands.of(numbers))
-            for number, found in zip(numbers, hypotheses, strict=True):
-                results[number] = found
+            with self._turn:
+                found = self._runner.search(
+                    [rows[place] for place in batch],
+                    [longest[place] for place in batch],
+                    numbers,
+                    options,
+                    demands.of(numbers),
+                )
+            _placed(results, numbers, found)
         return results
 
     def _demands(self, asked: Asked, limits: Sequence[int], options: SearchOptions) -> Demands:
@@ -295,6 +342,8 @@ class Model:
 
     def _links(self, sources: Sequence[list[int]], found: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
         """The links of every hypothesis, from a forced pass over what was said."""
+        from regard.engine.alignment import best_links
+
         flat = [(sources[number], list(one.tokens)) for number, some in enumerate(found) for one in some]
         pairs = _Pairs([source for source, _ in flat], [target for _, target in flat])
         counts = [
@@ -307,11 +356,15 @@ class Model:
         links = iter([best_links(weights) for weights in self._word_weights(pairs, counts, ALIGNMENT_BATCH_TOKENS)])
         return [[next(links) for _ in some] for some in found]
 
-    def _word_weights(self, pairs: "_Pairs", counts: Sequence[tuple[int, int]], batch_tokens: int) -> list[Tensor]:
+    def _word_weights(self, pairs: "_Pairs", counts: Sequence[tuple[int, int]], batch_tokens: int) -> "list[Tensor]":
         """For each pair the weights [target words, source words]; counts: the words of its source and of its target."""
+        from regard.engine.alignment import token_weights, word_weights
+
         results: dict[int, Tensor] = {}
         for batch in length_batches(pairs.widths, batch_tokens):
-            for number, stack in zip(batch, self._runner.attention(*pairs.rows(batch)), strict=True):
+            with self._turn:
+                stacks = self._runner.attention(*pairs.rows(batch))
+            for number, stack in zip(batch, stacks, strict=True):
                 source_count, target_count = counts[number]
                 results[number] = word_weights(
                     token_weights(stack, self.alignment.layer),
@@ -321,6 +374,15 @@ class Model:
                     target_count,
                 )
         return [results[number] for number in range(len(counts))]
+
+
+def _placed(
+    results: list[list[Hypothesis]], numbers: Sequence[int], found: Sequence[list[Hypothesis]]
+) -> list[list[Hypothesis]]:
+    """`results` with what was found for the given sentences in its place."""
+    for number, hypotheses in zip(numbers, found, strict=True):
+        results[number] = hypotheses
+    return results
 
 
 def _one(links: Callable[[], list[list[Links]]], text: int, rank: int) -> Links:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 from regard.search.hypothesis import Proof
 
@@ -86,7 +88,7 @@ class Alignment:
 
     links: Links
     """For each target word the source word with the largest weight."""
-    weights: Tensor = field(compare=False, repr=False)
+    weights: "Tensor" = field(compare=False, repr=False)
     """[target words, source words], each row summing to 1; a row of zeros for a word that was not read."""
     source_words: list[str]
     """The words of the normalised source."""
