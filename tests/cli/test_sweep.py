@@ -179,9 +179,12 @@ def test_cells_of_other_data_are_trained_and_not_compared(command, home: Path) -
 
 
 def test_real_cells_are_trained_by_regard_train(command, tmp_path: Path) -> None:
+    lines = [f"{'ab' * (number % 5 + 1)} {'cd' * (number % 7)}" for number in range(60)]
+    (tmp_path / "train.xx").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "train.yy").write_text("".join(f"{line[::-1]}\n" for line in lines), encoding="utf-8")
     settings = {
-        "data": {"pocket": 200},
-        "text": {"vocabulary": 400},
+        "data": {"src": str(tmp_path / "train.xx"), "tgt": str(tmp_path / "train.yy")},
+        "text": {"kind": "char"},
         "model": {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16},
         "train": {"max_steps": 2, "batch_tokens": 256},
     }
@@ -192,7 +195,7 @@ def test_real_cells_are_trained_by_regard_train(command, tmp_path: Path) -> None
     assert not grid.exists()
     result = command("sweep", tmp_path / "tiny.json", "--set", "train.warmup=1", "--out", grid)
     assert result.code == 0, result.err
-    assert "test set, " in result.err  # what `regard train` says at its end
+    assert "validation set, " in result.err  # what `regard train` says at its end
     metrics = json.loads((grid / "warmup=1,seed=1/metrics.json").read_text(encoding="utf-8"))
     assert metrics["decoding_seconds"] > 0
     assert "warmup=1,seed=1" in result.out
