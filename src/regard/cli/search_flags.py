@@ -1,6 +1,6 @@
 """The flags that say how to search, and what they make: `SearchOptions`. It knows nothing of lines and streams."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,62 +35,20 @@ WithPhrases = Annotated[
 ]
 
 
-def search_options(
-    *,
-    beam: int,
-    alpha: float,
-    length_form: str,
-    coverage: float,
-    stop: str,
-    nbest: int,
-    groups: int,
-    diversity: float,
-    sample: bool,
-    temperature: float,
-    top_k: int,
-    top_p: float,
-    seed: int,
-    mbr: int,
-    exact: bool,
-    node_limit: int,
-    min_length: int,
-    max_length: int | None,
-    no_repeat: int,
-    suppress: list[str] | None,
-) -> "SearchOptions":
-    """The options, or a complaint about flags that do not go together."""
+def search_options(*, suppress: list[str] | None, **given: Any) -> "SearchOptions":
+    """The options of those names, or a complaint about flags that do not go together."""
     from regard.engine.options import SearchOptions
     from regard.errors import ConfigError
     from regard.search.options import NODE_LIMIT
 
-    if not (sample or mbr) and (temperature, top_k, top_p) != (1.0, 0, 1.0):
+    drawn = given["temperature"], given["top_k"], given["top_p"]
+    if not (given["sample"] or given["mbr"]) and drawn != (1.0, 0, 1.0):
         raise ConfigError("--temperature, --top-k and --top-p are for --sample and --mbr; add one, or leave them out")
-    if groups == 1 and diversity != 0.5:
+    if given["groups"] == 1 and given["diversity"] != 0.5:
         raise ConfigError("--diversity is for --groups; add it, or leave it out")
-    if not exact and node_limit != NODE_LIMIT:
+    if not given["exact"] and given["node_limit"] != NODE_LIMIT:
         raise ConfigError("--node-limit is for --exact; add it, or leave it out")
-    return SearchOptions(
-        beam=beam,
-        alpha=alpha,
-        length_form=length_form,  # type: ignore[arg-type]  # checked there
-        coverage=coverage,
-        stop=stop,  # type: ignore[arg-type]
-        nbest=nbest,
-        groups=groups,
-        diversity=diversity,
-        sample=sample,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
-        mbr=mbr,
-        exact=exact,
-        node_limit=node_limit,
-        min_length=min_length,
-        max_length=max_length,
-        no_repeat=no_repeat,
-        suppress=tuple(suppress or ()),
-    )
+    return SearchOptions(suppress=tuple(suppress or ()), **given)
 
 
 def fields(

@@ -84,7 +84,8 @@ class Aside:
         """[b]: whether nothing that begins with a live hypothesis can still enter the n best, so that going on would change nothing.
 
         A log-probability only falls, a length only grows to the limit and the coverage term is never above 0, so best / divisor(limit)
-        bounds whatever comes.
+        bounds whatever comes. With a coverage penalty and only the k most probable ranked, one that is more probable could still push a
+        better covered one out of them; that is not waited for.
         """
         return self._worst[sentence] >= best / self._divisors[sentence]
 
