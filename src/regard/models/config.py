@@ -37,7 +37,7 @@ class ModelConfig(Settings):
     """Share of units zeroed in training."""
     norm: Literal["pre", "post"] = "pre"
     """Normalise before each sublayer, or after it as in 2017."""
-    positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "sinusoidal"
+    positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "rotary"
     """How the order of tokens is told."""
     max_positions: int = Field(default=512, ge=1, le=65536)
     """The reach of learned positions; the others have no limit."""

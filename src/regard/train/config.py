@@ -1,7 +1,7 @@
 """One run, as a tree of settings: what data, what text, what model, what training."""
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -9,6 +9,9 @@ from regard.data.config import DataConfig
 from regard.models.config import ModelConfig
 from regard.settings import Settings
 from regard.text.config import TextConfig
+
+RATES = {"muon": 8e-3, "adamw": 1e-3, "adam": 1e-3, "sgd": 1.0}
+"""The learning rate that suits each optimiser, where none is given. Noam's schedule has one of its own in its formula."""
 
 
 class TrainConfig(Settings):
@@ -28,9 +31,9 @@ class TrainConfig(Settings):
     """Stop after so many minutes of training, preparation, validation and pauses not counted."""
     optimizer: Literal["muon", "adamw", "adam", "sgd"] = "muon"
     """What turns gradients into steps; with muon, vectors and embeddings are left to adamw."""
-    learning_rate: float = Field(default=4e-3, gt=0)
-    """The highest learning rate; with noam, the factor before its formula."""
-    adamw_factor: float = Field(default=1.0, gt=0)
+    learning_rate: float = Field(default=RATES["muon"], gt=0)
+    """The highest learning rate. This is for muon; where none is given, adam and adamw have 1e-3 and sgd 1. With noam, the factor before its formula, 1."""
+    adamw_factor: float = Field(default=3.0, gt=0)
     """With muon: the learning rate of what it leaves to adamw, as a factor of its own."""
     momentum: float = Field(default=0.95, ge=0, lt=1)
     """For muon and sgd."""
@@ -72,6 +75,14 @@ class TrainConfig(Settings):
     """Steps between two looks at the gradient, weights and update of each part of the network; 0 never looks."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps; CUDA computes in bfloat16 where that is safe."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_rate(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "learning_rate" not in values:
+            rate = 1.0 if values.get("schedule") == "noam" else RATES.get(str(values.get("optimizer", "muon")))
+            return values if rate is None else {**values, "learning_rate": rate}
+        return values
 
     @field_validator("device")
     @classmethod
