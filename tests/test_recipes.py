@@ -9,7 +9,7 @@ from regard.train.config import RunConfig
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 OPTIMISERS = ("sgd", "momentum", "adam", "adamw", "muon")
-COMPARED = {"optimizer", "momentum", "weight_decay", "learning_rate"}
+COMPARED = {"optimizer", "momentum", "weight_decay", "learning_rate", "adamw_factor"}
 
 
 def recipe(path: Path) -> RunConfig:
@@ -27,3 +27,9 @@ def test_optimisers_are_compared_on_equal_terms(name: str) -> None:
     changed = {change.split(":")[0] for change in other.changed_from(one)}
     assert changed
     assert changed <= {f"train.{key}" for key in COMPARED}
+
+
+@pytest.mark.parametrize(("one", "other"), [("headline", "en-fr"), ("quick", "raw")])
+def test_multi30k_recipes_that_differ_in_their_text_only(one: str, other: str) -> None:
+    first, second = (recipe(RECIPES / f"multi30k-{name}.toml") for name in (one, other))
+    assert {change.split(".")[0] for change in second.changed_from(first)} == {"data"}
