@@ -74,7 +74,7 @@ def _transformers() -> Iterator[ModelCase]:
         "additive-score-relative": {"score": "additive", "positions": "relative", "score_width": 5},
         "concat-score": {"score": "concat"},
         "cosine-score": {"score": "cosine"},
-        "mahalanobis-score": {"score": "mahalanobis"},
+        "mahalanobis-score": {"score": "mahalanobis", "layers": 1, "score_width": 2},
         "gaussian-score-rotary": {"score": "gaussian", "positions": "rotary"},
         "latent-score": {"score": "latent"},
     }

@@ -82,8 +82,8 @@ class PlainDecoder(nn.Module):
 class AttentiveDecoder(nn.Module):
     """Attention asked by the state before, its context joined to the next input (Bahdanau et al. 2015, section 3.1).
 
-    c_t = attend(s_{t-1}), s_t = cell([y_{t-1}; c_t], s_{t-1}), hidden_t = tanh(W [s_t; c_t]). Of several layers the lowest asks, as in Wu et
-    al. 2016, so that those above it need no loop.
+    c_t = attend(s_{t-1}), s_t = cell([y_{t-1}; c_t], s_{t-1}), hidden_t = tanh(W [s_t; c_t]). Of several layers the lowest asks, as in
+    Wu et al. 2016, so that those above it need no loop.
     """
 
     def __init__(

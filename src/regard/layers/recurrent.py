@@ -1,7 +1,7 @@
 """Recurrent layers: a stack that reads a whole sequence by torch's fused kernels, and a cell that a loop steps.
 
-The stack serves wherever nothing but the sequence goes in: encoders, decoders without attention, the upper layers of those with it. The cell
-is for what depends on the state before: attention's context, or what is fed back. A parity test binds the two.
+The stack serves wherever nothing but the sequence goes in: encoders, decoders without attention, the upper layers of those with it. The
+cell is for what depends on the state before: attention's context, or what is fed back. A parity test binds the two.
 
 Shapes: R rows (a batch, or the hypotheses of all its sentences), T steps, D input, H width, L layers, G = 1, 3 or 4 gates.
 """

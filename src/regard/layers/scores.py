@@ -1,7 +1,7 @@
 """The scores of `ops.scores` as modules that own their weights, and the one table of their names.
 
-Each is made of three parts: what is done to a query (`ask`), what is done to the keys, once for all queries (`remember`), and how the two are
-then compared (`compare`), which is what `ops.attention.attend` takes.
+Each is made of three parts: what is done to a query (`ask`), what is done to the keys, once for all queries (`remember`), and how the two
+are then compared (`compare`), which is what `ops.attention.attend` takes.
 
 Shapes: T queries, S keys, d, q, k, a widths; leading dimensions (batch, heads) are carried along.
 """
@@ -143,7 +143,8 @@ class Cosine(Score):
         self.log_strength = nn.Parameter(torch.zeros(1))
 
     def ask(self, query: Tensor) -> Tensor:
-        return F.normalize(query, dim=-1) * (query.shape[-1] ** 0.5 * self.log_strength.exp())
+        strength: Tensor = query.shape[-1] ** 0.5 * self.log_strength.exp()
+        return F.normalize(query, dim=-1) * strength
 
     def remember(self, keys: Tensor) -> Tensor:
         return F.normalize(keys, dim=-1)

@@ -1,4 +1,7 @@
-"""What a model can be asked to be: one group of settings a kind. A preset means a size and nothing else; any size can be overridden beside it."""
+"""What a model can be asked to be, one group of settings a kind.
+
+A preset means a size and nothing else; any size can be overridden beside it.
+"""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -18,8 +21,8 @@ PRESETS: dict[str, dict[str, dict[str, int]]] = {
         "base": {"layers": 4, "width": 1000},
     },
 }
-"""`base` is the lectures' size (Vaswani et al. 2017, table 3) and that of Luong et al. 2015; a Transformer's `tiny` is that of Wu et al. 2021
-for Multi30k."""
+"""`base` is the lectures' size (Vaswani et al. 2017, table 3) and that of Luong et al. 2015; a Transformer's `tiny` is that of Wu et al.
+2021 for Multi30k."""
 
 SIZES = frozenset(size for kind in PRESETS.values() for preset in kind.values() for size in preset)
 """Every setting that a preset decides."""

@@ -14,8 +14,8 @@ from regard.layers.attention import Memory, MultiHeadAttention, remember
 from regard.layers.dropout import Dropout
 from regard.layers.feed_forward import FeedForward
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
-from regard.layers.transformer import DecoderBlock, EncoderBlock
 from regard.layers.scores import SCORES, Score, ScoreShape
+from regard.layers.transformer import DecoderBlock, EncoderBlock
 from regard.models.config import TransformerConfig
 from regard.models.network import EncoderDecoder, StepRecord
 from regard.models.state import TransformerState
@@ -110,8 +110,8 @@ class Transformer(EncoderDecoder):
         assert source is not None, "an encoder-decoder needs a source"
         memory, source_mask = self.encode(source)
         read = tuple(self._read(memory))
-        nothing = read[0][0][:, :, :0]  # [B, H, 0, d]
-        state = TransformerState(read, source_mask, ((nothing, nothing),) * len(read), 1, 0)
+        nothing = tuple((keys[:, :, :0], values[:, :, :0]) for keys, values in read)
+        state = TransformerState(read, source_mask, nothing, 1, 0)
         for column in range(0 if prefix is None else prefix.shape[1]):
             assert prefix is not None
             _, state, _ = self.step(prefix[:, column, None], state)

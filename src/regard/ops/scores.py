@@ -34,8 +34,8 @@ def general(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
 
 def concat(query: Tensor, keys: Tensor, weight: Tensor, vector: Tensor) -> Tensor:
     """v . tanh(W [q; k]) with W [a, q + k] and v [a] (Luong et al. 2015, "concat"). Split into W = [W_q | W_k] it is `additive`."""
-    query_weight, key_weight = weight.split([query.shape[-1], keys.shape[-1]], dim=1)
-    return additive(query, keys, query_weight, key_weight, vector)
+    width = query.shape[-1]
+    return additive(query, keys, weight[:, :width], weight[:, width:], vector)
 
 
 def additive(query: Tensor, keys: Tensor, query_weight: Tensor, key_weight: Tensor, vector: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def cosine(query: Tensor, keys: Tensor, strength: Tensor | float = 1.0) -> Tenso
 
 
 def location(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
-    """(W q)_s with W [positions, q] (Luong et al. 2015, eq. 8): where to look is told by the query alone. Of the keys only their number counts."""
+    """(W q)_s with W [positions, q] (Luong et al. 2015, eq. 8): the query alone tells where to look; of the keys, their number counts."""
     return by_position(F.linear(query, weight), keys)
 
 
