@@ -52,7 +52,7 @@ class RecurrentStack(nn.Module):
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
         """The same for rows of different lengths [R], from a state of zeros; past its end a row's states are zero."""
         if bool((lengths == x.shape[1]).all()):  # nothing to leave out, and packing would cost
-            return self(x)
+            return self.forward(x)
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
         states, last = self.layers(packed)
         padded, _ = pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])
