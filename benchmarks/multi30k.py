@@ -22,15 +22,10 @@ REGARD = [sys.executable, "-c", "from regard.cli.main import run; run()"]
 HOME = "data/multi30k"  # where the recipes look for the corpus
 
 
-def train(recipe: Path, data: Path, seed: int, changes: list[str], out: Path) -> dict[str, Any]:
+def train(recipe: Path, files: dict[str, Path], seed: int, changes: list[str], out: Path) -> dict[str, Any]:
     """Train unless it is done; returns what the run says of itself."""
     if not (out / "metrics.json").exists():
-        files = tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]
-        options = [
-            part
-            for name in ("src", "tgt", "valid_src", "valid_tgt")
-            for part in (f"--{name.replace('_', '-')}", files[name].replace(HOME, str(data)))
-        ]
+        options = [part for name, path in files.items() for part in (f"--{name.replace('_', '-')}", str(path))]
         sets = [part for change in (f"train.seed={seed}", *changes) for part in ("--set", change)]
         subprocess.run([*REGARD, "train", str(recipe), *options, *sets, "--out", str(out)], check=True)
     metrics: dict[str, Any] = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
@@ -60,9 +55,10 @@ def main() -> None:
     parser.add_argument("--test", action="store_true", help="read test2016 too")
     arguments = parser.parse_args()
     recipe = ROOT / "recipes" / f"multi30k-{arguments.recipe}.toml"
-    validation = Path(tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]["valid_src"].replace(HOME, ""))
-    folder, source = arguments.data / validation.parent.name, validation.suffix
-    target = Path(tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]["valid_tgt"]).suffix
+    settings = tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]
+    names = ("src", "tgt", "valid_src", "valid_tgt")
+    files = {name: Path(settings[name].replace(HOME, str(arguments.data))) for name in names}
+    folder, source, target = files["valid_src"].parent, files["valid_src"].suffix, files["valid_tgt"].suffix
     tokenize = "none" if folder.name == "tok" else "13a"
     sets = ("val", "test2016") if arguments.test else ("val",)
     name = "-".join([arguments.recipe, *(change.rpartition(".")[2] for change in arguments.changes)])
@@ -70,7 +66,7 @@ def main() -> None:
     print(f"| seed | steps | minutes | parameters | {' | '.join(sets)} |\n|{' --- |' * (4 + len(sets))}")
     for seed in arguments.seeds:
         run = arguments.out / f"{name}-{seed}"
-        metrics = train(recipe, arguments.data, seed, arguments.changes, run)
+        metrics = train(recipe, files, seed, arguments.changes, run)
         for which in sets:
             values = score(
                 run,

@@ -1,4 +1,6 @@
-"""The two peers of `training.py`, written as their users write them: a model, a loss over padded logits, AdamW, and a plain loop."""
+"""Peers to measure against, written as their users write them: of `training.py` a model, a loss over padded logits, AdamW, and a plain
+loop; of `decoding.py` Hugging Face's model with regard's weights.
+"""
 
 import math
 from typing import Any
@@ -96,6 +98,61 @@ def plain_loop(network: Any, rate: float, smoothing: float, clip: float) -> Any:
         return loss.item()
 
     return step
+
+
+def exported(network: Any, config: Any, vocabulary: int) -> Any:
+    """A trained network as Hugging Face's: pre-norm is its Pegasus, post-norm its Marian. Tied, joint and sinusoidal only."""
+    from transformers import MarianConfig, MarianMTModel, PegasusConfig, PegasusForConditionalGeneration
+
+    if not config.tie or config.positions != "sinusoidal" or config.activation not in ("relu", "gelu", "silu"):
+        raise SystemExit(
+            "only a tied network with sinusoidal positions and a plain activation has a peer in Hugging Face"
+        )
+    pre, (encoder, decoder) = config.norm == "pre", config.depth
+    settings = {
+        "vocab_size": vocabulary,
+        "d_model": config.width,
+        "encoder_layers": encoder,
+        "decoder_layers": decoder,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.feed_forward,
+        "decoder_ffn_dim": config.feed_forward,
+        "activation_function": config.activation,
+        "max_position_embeddings": 4096,
+        "scale_embedding": True,
+        "pad_token_id": vocabulary - 1,
+        "decoder_start_token_id": vocabulary - 1,
+        "eos_token_id": 0,
+        "forced_eos_token_id": None,
+    }
+    model = (
+        PegasusForConditionalGeneration(PegasusConfig(**settings)) if pre else MarianMTModel(MarianConfig(**settings))
+    )
+    ours, theirs = network.state_dict(), dict(model.named_parameters())
+    names = {"model.shared.weight": "target_embedding.weight"}
+    for side, count in (("encoder", encoder), ("decoder", decoder)):
+        for number in range(count):
+            them, us = f"model.{side}.layers.{number}", f"{side}.{number}"
+            attentions = [("self_attn", "attention")] + [("encoder_attn", "cross")] * (side == "decoder")
+            names |= {
+                f"{them}.{a}.{part[0] if part != 'output' else 'out'}_proj": f"{us}.{b}.{part}"
+                for a, b in attentions
+                for part in ("query", "key", "value", "output")
+            }
+            names |= {f"{them}.{a}_layer_norm": f"{us}.around_{b}.norm" for a, b in attentions}
+            names |= {f"{them}.fc1": f"{us}.feed_forward.up", f"{them}.fc2": f"{us}.feed_forward.down"}
+            names |= {f"{them}.final_layer_norm": f"{us}.around_feed_forward.norm"}
+        if pre:
+            names[f"model.{side}.layer_norm"] = f"{side}_norm"
+    with torch.no_grad():
+        for them, us in names.items():
+            for kind in ("",) if them.endswith(".weight") else (".weight", ".bias"):
+                theirs.pop(f"{them}{kind}").copy_(ours[f"{us}{kind}"])
+        model.final_logits_bias[0, -1] = -1e9  # pad is never said
+    left = [name for name in theirs if "embed" not in name and "lm_head" not in name]
+    assert not left, f"without a value: {left}"
+    return model.eval()
 
 
 def _additive(forbidden: Tensor) -> Tensor:

@@ -50,8 +50,9 @@ def measure_here(home: Path) -> dict[str, float]:
     """Prepare, prepare once more, and train up to the first step."""
     from regard import api
     from regard.data.prepare import prepare
+    from regard.files import cache_directory
     from regard.train.events import Event, Step
-    from regard.train.run import cache_directory, train_run
+    from regard.train.run import train_run
 
     os.environ["REGARD_CACHE"] = str(home / "cache")
     files = {"src": str(home / "a.xx"), "tgt": str(home / "a.yy")}

@@ -1,13 +1,17 @@
 """For every test: one thread, so that tiny tensors are not slowed by idle threads that spin, a cache of its own, and a Ctrl-C that
-works: a shell starts what runs in the background with SIGINT ignored, and every child would inherit that.
+works: a shell starts what runs in the background with SIGINT ignored, and every child would inherit that. Hypothesis asserts no time.
 """
 
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -21,9 +21,15 @@ def test_train_stays_a_function(first: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+def test_loading_does_not_import_torch() -> None:
+    code = "import sys, regard; regard.load, regard.Model, regard.Translation; print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
 def test_unknown_names_are_refused() -> None:
     import regard
 
     with pytest.raises(AttributeError, match="nothing_here"):
         regard.nothing_here  # noqa: B018
-    assert set(regard.__all__) == {"Model", "Run", "RunConfig", "Translation", "load", "train"}
+    assert set(regard.__all__) == {"Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"}

@@ -19,13 +19,13 @@ ROOMS: dict[str, set[str]] = {
     "models": {"layers", "ops"},
     "search": set(),
     "bundle": {"models", "text"},
-    "engine": {"bundle", "search", "text", "ops"},
+    "engine": {"bundle", "search", "text", "ops", "metrics"},
     "train": {"data", "models", "ops", "bundle", "engine", "metrics", "text"},
     "explain": {"engine", "models", "layers", "ops", "metrics", "data", "text"},
 }
 ROOMS["cli"] = {*ROOMS, "api"}
 WITHOUT_TORCH = {"text", "metrics"}
-HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib"}
+HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib"}
 
 
 def files(room: str) -> list[Path]:

@@ -85,6 +85,14 @@ def test_settings(home: Path) -> None:
         _shell(f"{line} {SMALL}" if line.startswith("regard train") else line, home)
 
 
+def test_comparing(home: Path) -> None:
+    (home / "run.toml").write_text("[data]\npocket = 300\n", encoding="utf-8")
+    training, comparing = BLOCKS["comparing"].strip().split("\n")
+    _shell(f"{training.replace('--seeds 3', '--seeds 1')} {SMALL}", home)
+    assert "norm=post" in _shell(comparing, home)
+    assert (home / "norms.svg").exists()
+
+
 def test_make_demo(home: Path) -> None:
     if not (ROOT / ".venv/.ready").exists() or Path(sys.prefix) != ROOT / ".venv":
         pytest.skip("not in the environment that `make setup` makes")

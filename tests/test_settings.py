@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import ConfigError
-from regard.settings import merged, override, read_json, read_toml, to_toml
+from regard.settings import last_parts, leaves, merged, override, read_json, read_toml, to_toml
 from regard.train.config import RunConfig
 
 
@@ -76,3 +76,14 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     for read, name in ((read_toml, "none.toml"), (read_toml, "a.toml"), (read_json, "a.json"), (read_toml, "folder")):
         with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
             read(tmp_path / name)
+
+
+def test_leaves_and_their_short_names() -> None:
+    found = dict(leaves({"model": {"dropout": 0.1, "inner": {"width": 2}}, "text": {"dropout": 0.0}, "top": [1]}))
+    assert found == {"model.dropout": 0.1, "model.inner.width": 2, "text.dropout": 0.0, "top": [1]}
+    assert last_parts(found) == {
+        "model.dropout": "model.dropout",
+        "model.inner.width": "width",
+        "text.dropout": "text.dropout",
+        "top": "top",
+    }

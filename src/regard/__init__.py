@@ -7,21 +7,27 @@ run = regard.train({"data": {"src": "train.en", "tgt": "train.de"}}, out="runs/e
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard.api import Model, Run, RunConfig, Translation, load, train
+    from regard.api import Model, Run, RunConfig, Translation, load, load_ensemble, train
 
-__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "train"]
+__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
+
+
+_WITHOUT_TORCH = {
+    "load": "regard.engine.load",
+    "Model": "regard.engine.model",
+    "Translation": "regard.engine.translation",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when first asked for: `import regard` must not wait for torch."""
+    """The public names, imported when first asked for: `import regard` must not wait for torch, nor who only translates without it."""
     if name in __all__:
-        from regard import api
-
-        return getattr(api, name)
+        return getattr(import_module(_WITHOUT_TORCH.get(name, "regard.api")), name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from regard.engine.ensemble import load_ensemble
 from regard.engine.load import load
 from regard.engine.model import Model
 from regard.engine.translation import Translation
@@ -13,7 +14,7 @@ from regard.train.config import RunConfig
 from regard.train.events import Event
 from regard.train.run import Run, train_run
 
-__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "train"]
+__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
 
 
 def train(

@@ -113,6 +113,12 @@ def _aside(path: Path) -> Path:
     return path.with_name(f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}")
 
 
+def cache_directory() -> Path:
+    """Where what can be made again lives, prepared corpora and converted weights: $REGARD_CACHE, else the user's cache."""
+    home = os.environ.get("REGARD_CACHE")
+    return Path(home) if home else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+
+
 def sync(path: Path) -> None:
     """Force a file's content, or a directory's entries, to the disk."""
     handle = os.open(path, os.O_RDONLY)

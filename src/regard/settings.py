@@ -6,7 +6,8 @@ Every room may import this module. It knows how a setting is read and refused, n
 import difflib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -31,7 +32,7 @@ class Settings(BaseModel):
 
     def changed_from(self, older: "Settings") -> list[str]:
         """Every setting whose value differs, as `a.b: old -> new`."""
-        mine, theirs = dict(_leaves(self.model_dump(mode="json"))), dict(_leaves(older.model_dump(mode="json")))
+        mine, theirs = dict(leaves(self.model_dump(mode="json"))), dict(leaves(older.model_dump(mode="json")))
         return [
             f"{key}: {theirs.get(key)!r} -> {mine.get(key)!r}"
             for key in sorted(mine.keys() | theirs.keys())
@@ -95,6 +96,21 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return result
 
 
+def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested tables, by its dotted name."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def last_parts(names: Collection[str]) -> dict[str, str]:
+    """Dotted names by their last part, or whole where two share it."""
+    last = Counter(name.rpartition(".")[2] for name in names)
+    return {name: name if last[name.rpartition(".")[2]] > 1 else name.rpartition(".")[2] for name in names}
+
+
 def to_toml(group: type[BaseModel], path: str = "") -> str:
     """Every setting of a group with its meaning and default, as TOML in comments: only what is uncommented is set."""
     lines, tables = [], []
@@ -129,14 +145,6 @@ def _toml_value(text: str) -> Any:
 
 def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in values.items()}
-
-
-def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:

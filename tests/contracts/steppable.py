@@ -121,7 +121,7 @@ def a_sentence_does_not_depend_on_its_batch(case: ModelCase) -> None:
         raise AssertionError("results that are all alike would prove nothing")
     for row, found in zip(source, together, strict=True):
         [alone] = beam(model, row[row != PAD][None], width=3, max_length=8, nbest=3)
-        _assert_same(found, alone)
+        assert_same(found, alone)
 
 
 def a_beam_of_one_is_greedy(case: ModelCase) -> None:
@@ -129,7 +129,7 @@ def a_beam_of_one_is_greedy(case: ModelCase) -> None:
         model, source = Lively(case.random(seed=seed)), sources((6, 3, 1, 5, 2, 4), seed=seed)
         narrow = beam(model, source, width=1, alpha=1.0, max_length=8)
         for found, expected in zip(narrow, greedy(model, source, max_length=8, alpha=1.0), strict=True):
-            _assert_same(found, expected)
+            assert_same(found, expected)
 
 
 def a_beam_as_wide_as_the_space_is_exhaustive(case: ModelCase) -> None:
@@ -139,7 +139,7 @@ def a_beam_as_wide_as_the_space_is_exhaustive(case: ModelCase) -> None:
         wide = beam(model, source, width=3 ** (max_length + 1), alpha=alpha, max_length=max_length, nbest=5)
         whole = exhaustive(model, source, alpha=alpha, max_length=max_length, nbest=5)
         for found, expected in zip(wide, whole, strict=True):
-            _assert_same(found, expected)
+            assert_same(found, expected)
 
 
 @torch.no_grad()
@@ -166,7 +166,7 @@ def the_record_is_a_distribution_over_the_source(case: ModelCase) -> None:
     assert not seen.attention.masked_select((source == PAD)[:, None]).any(), "padding must not be looked at"
 
 
-def _assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
+def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
     """Equal wherever the deciding gap is above 1e-4, as the design says: none is smaller in these models."""
     assert [(one.tokens, one.finished) for one in found] == [(one.tokens, one.finished) for one in expected]
     scores = torch.tensor([one.score for one in found]), torch.tensor([one.score for one in expected])

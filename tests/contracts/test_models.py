@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts import causal, differentiable, steppable
+from contracts import causal, differentiable, searchable, steppable
 from contracts.cases import CASES, ModelCase
 from regard.layers.scores import SCORES
 
@@ -21,6 +21,12 @@ def named(checks: tuple[Callable[..., None], ...]) -> list[object]:
 @pytest.mark.parametrize("case", able("steppable"))
 @pytest.mark.parametrize("check", named(steppable.CHECKS))
 def test_steppable(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("steppable"))
+@pytest.mark.parametrize("check", named(searchable.CHECKS))
+def test_searchable(check: Callable[[ModelCase], None], case: ModelCase) -> None:
     check(case)
 
 

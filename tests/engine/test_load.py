@@ -37,7 +37,7 @@ def test_loaded_equals_in_memory(random_model: Callable[..., Model], tmp_path: P
     write_pointer(tmp_path / "run", "latest", "checkpoints/step-00000001")
     texts = ["le chat dort", "rouge", ""]
     for path in (tmp_path / "run", str(tmp_path / "run" / "checkpoints" / "step-00000001")):
-        loaded = load(path)
+        loaded = load(path, engine="torch")
         assert loaded.translate(texts) == model.translate(texts)
         assert loaded.score(texts, texts) == model.score(texts, texts)
         assert loaded.languages == Languages(source="fr", target="en")

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from regard.errors import SearchError
-from regard.search.beam import beam, best_candidates
+from regard.search.beam import beam
+from regard.search.candidates import best_candidates
 from regard.search.exhaustive import exhaustive
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
@@ -203,7 +204,7 @@ def test_logits_that_are_not_numbers_are_named() -> None:
 def test_candidates_are_the_best_of_all_continuations() -> None:
     torch.manual_seed(0)
     logits, logprobs = torch.randn(4, 3, 11, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
-    found = best_candidates(logits, logprobs, 6)
+    found = best_candidates(logits.log_softmax(-1), logprobs, 6)
     everything = (logits.log_softmax(-1) + logprobs[..., None]).flatten(1)
     expected, flat = everything.sort(dim=1, descending=True)
     torch.testing.assert_close(found.logprobs, expected[:, :6])

@@ -145,6 +145,7 @@ def naive_beam(
     finished: list[Found] = []
     unfinished: list[Found] = []
     live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    led = False
     for length in range(max_length + 1):
         candidates = [
             (total + gain, said, token) for said, total in live for token, gain in enumerate(next_logprobs(said))
@@ -156,8 +157,10 @@ def naive_beam(
             left = [(said, total) for said, total in live if said not in [said for _, said in ended]]
             unfinished = [(said, total, total / max(1, len(said)) ** alpha, False) for said, total in left]
         live = [((*said, token), total) for total, said, token in candidates if token != 0][:width]
-        ahead = stop_after is None and live and live[0][1] > max((found[1] for found in finished), default=-math.inf)
-        if len(finished) >= (stop_after or width) and not ahead:
+        led |= candidates[0][2] == 0
+        if len(finished) >= (stop_after or width) and (led or stop_after is not None):
             break
+    if stop_after is None:
+        finished = sorted(finished, key=lambda found: -found[1])[:width]
     best = sorted(finished, key=lambda found: -found[2]) + sorted(unfinished, key=lambda found: -found[2])
     return best[:nbest]

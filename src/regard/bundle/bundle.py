@@ -11,17 +11,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.config import CONFIG, BundleConfig, VocabularySizes, read_config
-from regard.bundle.manifest import MEND, verify_manifest, write_manifest
+from regard.bundle.config import CONFIG, BundleConfig, VocabularySizes
+from regard.bundle.manifest import MEND, write_manifest
+from regard.bundle.opened import WEIGHTS, OpenBundle, open_bundle
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
 from regard.models.build import build_model
 from regard.models.config import ModelConfig
-from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers
-
-WEIGHTS = "model.safetensors"
-REQUIRED = (WEIGHTS, CONFIG, "tokenizer.json")
+from regard.text.build import TokenizerPair, save_tokenizers
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,18 @@ def load_bundle(directory: Path, device: str | torch.device = "cpu", verify: boo
     `verify=False` skips the hashes, for a caller that has just checked them.
     """
     place = resolve_device(device)
-    if verify:
-        verify_manifest(directory, REQUIRED)
-    config = read_config(directory)
-    tokenizers = load_tokenizers(directory)
-    _check_vocabulary(directory, config, tokenizers)
-    tensors = read_tensors(directory / WEIGHTS)
-    _check_tensors(directory / WEIGHTS, tensors, tensor_shapes(config))
+    opened = open_bundle(directory, verify)
+    return Bundle(read_network(opened, place), opened.config, opened.tokenizers, directory)
+
+
+def read_network(opened: OpenBundle, device: str | torch.device = "cpu") -> nn.Module:
+    """The network of a bundle that was verified when it was opened, in evaluation mode on `device`."""
+    config, path = opened.config, opened.directory / WEIGHTS
+    tensors = read_tensors(path)
+    _check_tensors(path, tensors, tensor_shapes(config))
     network = _fresh_network(config.model, config.vocabulary)
     network.load_state_dict(tensors, strict=False)  # what is tied has one name in the file, checked above
-    return Bundle(network.to(place).eval(), config, tokenizers, directory)
+    return network.to(resolve_device(device)).eval()
 
 
 def tensor_shapes(config: BundleConfig) -> dict[str, torch.Size]:
@@ -110,16 +110,6 @@ def resolve_device(name: str | torch.device) -> torch.device:
     if not present:
         raise ConfigError(f"device = {str(name)!r}: not available on this machine; use cpu")
     return device
-
-
-def _check_vocabulary(directory: Path, config: BundleConfig, tokenizers: TokenizerPair) -> None:
-    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
-        pieces, stated = len(tokenizer.vocabulary), getattr(config.vocabulary, side)
-        if pieces != stated:
-            raise BundleError(
-                f"{directory / CONFIG}: vocabulary.{side} is {stated}, but the tokenizer has {pieces} pieces; "
-                f"they are of different models; {MEND}"
-            )
 
 
 def _check_tensors(path: Path, tensors: Mapping[str, Tensor], expected: Mapping[str, torch.Size]) -> None:

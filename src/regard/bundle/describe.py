@@ -5,10 +5,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from regard.bundle.bundle import REQUIRED, tensor_shapes
+from regard.bundle.bundle import tensor_shapes
 from regard.bundle.config import BundleConfig, read_config
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import MANIFEST, MEND, FileCheck, check_files, read_json
+from regard.bundle.opened import REQUIRED
 
 STATE = "state.json"
 

@@ -6,8 +6,8 @@ It looks at names only and opens no bundle.
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from regard.bundle.bundle import WEIGHTS
 from regard.bundle.manifest import MANIFEST
+from regard.bundle.opened import WEIGHTS
 from regard.errors import BundleError
 from regard.files import write_whole
 

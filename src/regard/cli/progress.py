@@ -3,6 +3,7 @@
 import sys
 import time
 
+from regard.cli.bar import Bar, clock
 from regard.cli.streams import say
 from regard.train.events import Event, Preparing, Started, Step, Stopped, Validated
 
@@ -19,7 +20,7 @@ class TrainingProgress:
         self._first_progress: float | None = None
         self._began = time.monotonic()
         self._last_line = 0.0
-        self._bar = _Bar() if sys.stderr.isatty() else None
+        self._bar = Bar("training") if sys.stderr.isatty() else None
 
     def __enter__(self) -> "TrainingProgress":
         return self
@@ -68,13 +69,6 @@ class TrainingProgress:
         return f"{clock((time.monotonic() - self._began) * (1.0 - progress) / done)} left"
 
 
-def clock(seconds: float) -> str:
-    """Seconds as 1:02:03 or 2:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
 def _lines(event: Event) -> list[str]:
     if isinstance(event, Preparing):
         return [f"preparing the corpus: {event.doing}, {event.pairs:,} pairs"]
@@ -102,31 +96,3 @@ def _lines(event: Event) -> list[str]:
     if isinstance(event, Stopped):
         return [f"stopped after {event.step:,} steps and {clock(event.seconds)} of training: {event.reason}"]
     return []
-
-
-class _Bar:
-    """A bar drawn by rich on stderr."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-        self._progress = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.description}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task("", total=1.0)
-        self._progress.start()
-
-    def update(self, progress: float, text: str) -> None:
-        self._progress.update(self._task, completed=progress, description=text)
-
-    def print(self, line: str) -> None:
-        self._progress.console.print(line, markup=False, highlight=False)
-
-    def close(self) -> None:
-        self._progress.stop()

@@ -53,7 +53,7 @@ def train(
         "train": {"minutes": minutes, "device": device},
     }
     train_with_progress(
-        _settings(config, recipe, flags, sets or []), out, "settings" if config is None else str(config)
+        run_settings(config, recipe, flags, sets or []), out, "settings" if config is None else str(config)
     )
 
 
@@ -95,7 +95,7 @@ def summary(metrics: dict[str, Any]) -> str:
     return f"{metrics['set']} set, {metrics['sentences']:,} sentences, beam {metrics['beam']}: {', '.join(parts)}"
 
 
-def _settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
+def run_settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
     """The recipe, changed by the file, changed by the flags, changed by `--set`."""
     from regard.errors import ConfigError
     from regard.models.config import SIZES
@@ -105,7 +105,7 @@ def _settings(config: Path | None, recipe: str | None, flags: dict[str, Any], se
     if recipe is not None and recipe not in RECIPES:
         raise ConfigError(f"--recipe {recipe}: no such recipe; there is {', '.join(RECIPES)}")
     values = RECIPES[recipe] if recipe is not None else {}
-    preset = flags["model"]["preset"]
+    preset = flags.get("model", {}).get("preset")
     if config is not None:
         values = merged(values, read_json(config) if config.suffix == ".json" else read_toml(config))  # .json: of a run
     if preset is not None:  # the size that is asked for, not the one that a file wrote out

@@ -1,89 +1,191 @@
 """`regard translate`: lines in, lines out, in order; an empty line gives an empty line."""
 
 import warnings
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from regard.cli import search_flags as flags
+from regard.search.options import NODE_LIMIT
+
 if TYPE_CHECKING:
+    from regard.bundle.ctranslate2 import Precision
+    from regard.cli.lines import Answer
+    from regard.engine.load import Engine
+    from regard.engine.model import Model
+    from regard.engine.options import SearchOptions
     from regard.engine.translation import Translation
 
-WINDOW = 2048  # lines that are read, sorted by length and translated together
+CHARACTERS = 5000  # that are translated together: about a thousand tokens
 
 
 def translate(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     input_file: Annotated[str, typer.Option("-i", "--input", help="Text to translate; - is stdin.")] = "-",
     output_file: Annotated[
-        str | None, typer.Option("-o", "--output", help="Where results go; stdout by default.")
+        str | None,
+        typer.Option(
+            "-o", "--output", help="Where results go; stdout by default. If interrupted, run it again: it goes on."
+        ),
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
-    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
-    nbest: Annotated[int, typer.Option(help="Print the N best as `line ||| text ||| F0=logprob ||| score`.")] = 1,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw from the model instead of searching.")] = False,
-    temperature: Annotated[float, typer.Option(help="For --sample.")] = 1.0,
-    top_k: Annotated[int, typer.Option(help="For --sample: only the k likeliest tokens; 0: all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="For --sample: only the likeliest tokens that make up p.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
-    max_length: Annotated[int | None, typer.Option(help="Longest output in tokens.")] = None,
+    beam: flags.Beam = 5,
+    alpha: flags.Alpha = 1.0,
+    length_form: flags.LengthForm = "power",
+    coverage: flags.Coverage = 0.0,
+    stop: flags.Stop = "likely",
+    nbest: flags.Nbest = 1,
+    groups: flags.Groups = 1,
+    diversity: flags.Diversity = 0.5,
+    sample: flags.Sample = False,
+    temperature: flags.Temperature = 1.0,
+    top_k: flags.TopK = 0,
+    top_p: flags.TopP = 1.0,
+    seed: flags.Seed = 0,
+    mbr: flags.Mbr = 0,
+    exact: flags.Exact = False,
+    node_limit: flags.NodeLimit = NODE_LIMIT,
+    min_length: flags.MinLength = 0,
+    max_length: flags.MaxLength = None,
+    no_repeat: flags.NoRepeat = 0,
+    suppress: flags.Suppress = None,
+    with_prefix: flags.WithPrefix = False,
+    with_phrases: flags.WithPhrases = False,
+    ensemble: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="Another run or bundle to decide with; may be repeated.")
+    ] = None,
     align: Annotated[
         bool, typer.Option("--align", help="Add word alignments after a tab (Pharaoh, source-target).")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
+    engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
+    precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
     """Translate text with a trained model."""
-    from regard.cli.streams import results, say
-    from regard.data.readers import read_lines
+    from regard.bundle.locate import find_bundle
+    from regard.cli.lines import work_on_lines
+    from regard.engine.translation import DemandWarning, TruncationWarning
+
+    options = flags.search_options(
+        beam=beam,
+        alpha=alpha,
+        length_form=length_form,
+        coverage=coverage,
+        stop=stop,
+        nbest=nbest,
+        groups=groups,
+        diversity=diversity,
+        sample=sample,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        mbr=mbr,
+        exact=exact,
+        node_limit=node_limit,
+        min_length=min_length,
+        max_length=max_length,
+        no_repeat=no_repeat,
+        suppress=suppress,
+    )
+    bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
+    job = Job(_model(bundles, device, engine, precision), options, with_prefix, with_phrases, align)
+    settings = {
+        **asdict(options),
+        "with_prefix": with_prefix,
+        "with_phrases": with_phrases,
+        "align": align,
+        "engine": engine,
+        "precision": precision,
+        "models": [_identity(path) for path in bundles],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)  # told with the line's number
+        warnings.simplefilter("ignore", DemandWarning)
+        job.check()
+        characters = None if options.draws else CHARACTERS  # draws are numbered by the window
+        work_on_lines(job.work, input_file, output_file, characters=characters, settings=settings)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with each line."""
+
+    model: "Model"
+    options: "SearchOptions"
+    with_prefix: bool
+    with_phrases: bool
+    align: bool
+
+    def check(self) -> None:
+        """Tell a mistake in the options before anything is read."""
+        demanding = int(self.with_prefix or self.with_phrases)
+        self.model.search(
+            [""] * demanding,
+            self.options,
+            prefixes=["a"] * demanding if self.with_prefix else None,
+            phrases=[["a"]] * demanding if self.with_phrases else None,
+        )
+
+    def work(self, first: int, numbers: list[int], lines: list[str]) -> "list[Answer]":
+        """The answers to some of a window's lines."""
+        from regard.cli.lines import Answer
+
+        texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
+        options = replace(self.options, seed=self.options.seed + first)
+        found = self.model.search(texts, options, prefixes=prefixes, phrases=phrases)
+        return [
+            Answer(
+                "".join(f"{line}\n" for line in self._lines(first + number, translation)),
+                tuple(self._remarks(first + number, translation)),
+            )
+            for number, translation in zip(numbers, found, strict=True)
+        ]
+
+    def _lines(self, number: int, translation: "Translation") -> Iterator[str]:
+        if self.options.nbest == 1:
+            yield f"{translation.text}\t{_pharaoh(translation)}" if self.align else translation.text
+            return
+        for one in translation.alternatives:
+            rank = one.score if one.utility is None else one.utility
+            fields = [str(number), one.text, f"F0={one.logprob:.6f}", f"{rank:.6f}"]
+            yield " ||| ".join([*fields, _pharaoh(one)] if self.align else fields)
+
+    def _remarks(self, number: int, translation: "Translation") -> Iterator[str]:
+        """What is to be said of a line beside its translation."""
+        if translation.truncated:
+            limit = f"longer than {self.model.max_tokens} tokens"
+            yield f"regard: warning: line {number + 1} is {limit}; its end was not read"
+        for missing in translation.unmet:
+            yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
+        if translation.proof is not None:
+            found = "most probable of all" if translation.proof.proved else "not proved to be the most probable"
+            yield f"regard: line {number + 1}: {found}, {translation.proof.nodes} nodes"
+
+
+def _model(bundles: list[Path], device: str, engine: str, precision: str) -> "Model":
     from regard.engine.load import load
-    from regard.engine.translation import TruncationWarning
     from regard.errors import ConfigError
 
-    if not sample and (temperature, top_k, top_p) != (1.0, 0, 1.0):
-        raise ConfigError("--temperature, --top-k and --top-p are for --sample; add it, or leave them out")
-    model = load(bundle, device)
-    lines = read_lines(input_file)
-    with results(output_file) as stream:
-        for first, window in _windows(lines):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", TruncationWarning)  # told below, with the line's number
-                translations = model.translate(
-                    window,
-                    beam=beam,
-                    alpha=alpha,
-                    nbest=nbest,
-                    sample=sample,
-                    temperature=temperature,
-                    top_k=top_k,
-                    top_p=top_p,
-                    seed=seed + first,
-                    max_length=max_length,
-                )
-            for number, translation in enumerate(translations, start=first):
-                if translation.truncated:
-                    say(
-                        f"regard: warning: line {number + 1} is longer than {model.max_tokens} tokens; its end was not read"
-                    )
-                stream.writelines(f"{line}\n" for line in _lines(number, translation, nbest, align))
-            stream.flush()
+    if len(bundles) == 1:
+        return load(bundles[0], device, cast("Engine", engine), cast("Precision", precision))
+    if engine not in ("auto", "torch") or precision != "float32":
+        raise ConfigError(
+            f"--engine {engine} --precision {precision}: an ensemble runs on torch, in float32; leave them out"
+        )
+    from regard.engine.ensemble import load_ensemble
+
+    return load_ensemble(bundles, device)
 
 
-def _windows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    iterator, first = iter(lines), 0
-    while window := list(islice(iterator, WINDOW)):
-        yield first, window
-        first += len(window)
+def _identity(bundle: Path) -> str:
+    """What tells one model from another."""
+    from regard.bundle.manifest import MANIFEST
+    from regard.files import sha256_of
 
-
-def _lines(number: int, translation: "Translation", nbest: int, align: bool) -> Iterator[str]:
-    if nbest == 1:
-        yield f"{translation.text}\t{_pharaoh(translation)}" if align else translation.text
-        return
-    for one in translation.alternatives:
-        fields = [str(number), one.text, f"F0={one.logprob:.6f}", f"{one.score:.6f}"]
-        yield " ||| ".join([*fields, _pharaoh(one)] if align else fields)
+    return sha256_of(bundle / MANIFEST)
 
 
 def _pharaoh(translation: "Translation") -> str:

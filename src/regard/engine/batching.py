@@ -4,11 +4,13 @@ Shapes: B sequences, T longest of them.
 """
 
 from collections.abc import Iterator, Sequence
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from regard.search.options import check_count
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -28,7 +30,9 @@ def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[i
         yield batch
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> Tensor:
+def padded(rows: Sequence[Sequence[int]], pad: int, device: "torch.device") -> "Tensor":
     """[B, T], each row filled up on the right."""
+    import torch
+
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows], dtype=torch.long, device=device)

@@ -1,31 +1,42 @@
 """A translator: text in, text out. It joins tokenizers, batching and a `Runner`, and knows no network by name.
 
+Two engines search: a torch `Runner`, which does everything, and a faster one where `FastPath` leads to it. The network is read, and
+torch imported, when something first needs them. Several threads may use one model.
+
 Lengths. At most `max_tokens` (1,024) tokens of a text are read, fewer where learned positions end sooner; the rest is left out, the
 answer says so (`truncated`), and the other texts are not affected. An output has at most 2 x source tokens + 10 tokens unless
 `max_length` is given: each text's own limit, so that it does not depend on what shares its batch.
 """
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
-from regard.bundle.bundle import Bundle
 from regard.bundle.config import AlignmentConfig, Languages
-from regard.engine.alignment import best_links, token_weights, word_weights
+from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
+from regard.engine.demands import Asked, Demands, suppressed_ids
+from regard.engine.fast import FastPath
 from regard.engine.options import SearchOptions
-from regard.engine.runner import Network, Runner
+from regard.engine.risk import by_utility, expected_utilities
 from regard.engine.translation import Alignment, Links, Score, Translation, TruncationWarning
-from regard.errors import DataError
+from regard.errors import DataError, SearchError
+from regard.metrics.pairwise import chrf_matrix
 from regard.search.expansion import Expansion, Watcher
-from regard.search.hypothesis import Hypothesis, normalised
-from regard.search.options import check_alpha, check_count
+from regard.search.hypothesis import Hypothesis
+from regard.search.options import NODE_LIMIT, Stop, check_count
+from regard.search.ranking import LengthForm, Ranking
 from regard.text.build import TokenizerPair
 from regard.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from regard.engine.runner import Network, Runner
 
 __all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
 
@@ -33,34 +44,60 @@ MAX_TOKENS = 1024  # of one side, end mark not counted; attention grows with the
 ALIGNMENT_BATCH_TOKENS = 1024  # the weights of every head and layer are held, so batches are smaller
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A network that is read when something first needs it."""
+
+    read: "Callable[[], Network]"
+
+
 class Model:
     """A network with its tokenizers. Made by `load`, or around a network that is being trained."""
 
     def __init__(
         self,
-        network: Network,
+        network: "Network | Unread",
         tokenizers: TokenizerPair,
         *,
         languages: Languages | None = None,
         alignment: AlignmentConfig | None = None,
         reach: int | None = None,
         max_tokens: int = MAX_TOKENS,
-        bundle: Bundle | None = None,
+        bundle: OpenBundle | None = None,
+        fast: FastPath | None = None,
     ) -> None:
-        """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`)."""
+        """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`).
+
+        `fast`: the way to an engine that searches where it can.
+        """
         check_count("max_tokens", max_tokens)
-        self.network = network
+        self._network = network
         self.tokenizers = tokenizers
         self.languages = languages or Languages()
         self.alignment = alignment or AlignmentConfig()
         self.bundle = bundle
         self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
         self._longest_output = None if reach is None else reach - 1
-        pads = (tokenizers.source.vocabulary.pad, tokenizers.target.vocabulary.pad)
-        self._runner = Runner(network, source_pad=pads[0], target_pad=pads[1])
+        self._fast = fast or FastPath()
+        self._turn = threading.RLock()  # a network is used by one thread at a time
 
     @property
-    def device(self) -> torch.device:
+    def network(self) -> "Network":
+        """The network; read now, if it was not yet."""
+        with self._turn:
+            if isinstance(self._network, Unread):
+                self._network = self._network.read()
+            return self._network
+
+    @cached_property
+    def _runner(self) -> "Runner":
+        from regard.engine.runner import Runner
+
+        pads = (self.tokenizers.source.vocabulary.pad, self.tokenizers.target.vocabulary.pad)
+        return Runner(self.network, source_pad=pads[0], target_pad=pads[1])
+
+    @property
+    def device(self) -> "torch.device":
         """Where the weights are."""
         return self._runner.device
 
@@ -70,65 +107,127 @@ class Model:
         *,
         beam: int = 5,
         alpha: float = 1.0,
+        length_form: LengthForm = "power",
+        coverage: float = 0.0,
+        stop: Stop = "likely",
         nbest: int = 1,
+        groups: int = 1,
+        diversity: float = 0.5,
         sample: bool = False,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        mbr: int = 0,
+        exact: bool = False,
+        node_limit: int = NODE_LIMIT,
+        min_length: int = 0,
         max_length: int | None = None,
+        no_repeat: int = 0,
+        suppress: Sequence[str] = (),
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int = 4096,
     ) -> list[Translation]:
         """One translation for each text, in order; a blank text gives an empty one.
 
-        The options of the search are those of `SearchOptions`. `batch_tokens` bounds the source tokens that are read together, and with
-        them memory. Word alignments cost one more pass, made for all texts when the first `alignment` is looked at.
+        The options of the search are those of `SearchOptions`; prefixes and phrases those of `search`. `batch_tokens` bounds the source
+        tokens that are read together, and with them memory. Word alignments cost one more pass, made for all texts when the first
+        `alignment` is looked at.
         """
         options = SearchOptions(
             beam=beam,
             alpha=alpha,
+            length_form=length_form,
+            coverage=coverage,
+            stop=stop,
             nbest=nbest,
+            groups=groups,
+            diversity=diversity,
             sample=sample,
             temperature=temperature,
             top_k=top_k,
             top_p=top_p,
             seed=seed,
+            mbr=mbr,
+            exact=exact,
+            node_limit=node_limit,
+            min_length=min_length,
+            max_length=max_length,
+            no_repeat=no_repeat,
+            suppress=suppress,
         )
+        return self.search(texts, options, prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens)
+
+    def search(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        batch_tokens: int = 4096,
+    ) -> list[Translation]:
+        """`translate`, with the options in one piece.
+
+        prefixes: what each translation must begin with; phrases: for each the phrases that it must contain, cut into tokens as the target
+        tokenizer cuts them by themselves. What cannot be met is left out with a warning, and named in `unmet`.
+        """
         check_count("batch_tokens", batch_tokens)
-        if max_length is not None:
-            check_count("max_length", max_length)
         sources, cut = self._encode(texts, self.tokenizers.source, "source")
-        found = self._search(sources, options, max_length, batch_tokens)
+        asked = Asked(self.tokenizers.target, len(texts), prefixes, phrases)
+        found = self._search(sources, options, asked, batch_tokens)
+        utilities = None
+        if options.mbr:
+            found, utilities = self._least_risk(found, options.nbest)
         links = cache(partial(self._links, sources, found))
         results = []
         for number, text in enumerate(texts):
             ranked = tuple(
-                self._translation(text, hypothesis, partial(_one, links, number, rank), number in cut)
+                replace(
+                    self._translation(text, hypothesis, partial(_one, links, number, rank), number in cut),
+                    unmet=asked.unmet(number, hypothesis.tokens),
+                    utility=None if utilities is None else utilities[number][rank],
+                )
                 for rank, hypothesis in enumerate(found[number])
             )
-            results.append(replace(ranked[0], alternatives=ranked if nbest > 1 else ()))
+            results.append(replace(ranked[0], alternatives=ranked if options.nbest > 1 else ()))
         return results
 
     def watch_beam(
         self, text: str, watch: Watcher, *, beam: int = 5, alpha: float = 1.0, nbest: int = 1
     ) -> list[Hypothesis]:
         """The best hypotheses for one text, as token ids, with every step of the search told to `watch`."""
-        options = SearchOptions(beam=beam, alpha=alpha, nbest=nbest)
+        return self.watch(text, watch, SearchOptions(beam=beam, alpha=alpha, nbest=nbest))
+
+    def watch(
+        self, text: str, watch: Watcher, options: SearchOptions, *, prefix: str = "", phrases: Sequence[str] = ()
+    ) -> list[Hypothesis]:
+        """The same by any search but the exact one, which does not go step by step."""
+        if options.exact:
+            raise SearchError("exact search has no steps to watch; use search.exact.exact with a `watch` of its own")
         [ids], _ = self._encode([text], self.tokenizers.source, "source")
-        return self._runner.watch_beam(ids, self._output_limit(len(ids), None), options, watch)
+        asked = Asked(self.tokenizers.target, 1, [prefix], [phrases])
+        limits = [self._output_limit(len(ids), options, asked.needs(0))]
+        demands = self._demands(asked, limits, options)
+        with self._turn:
+            [found] = self._runner.search([ids], limits, [0], options, demands, watch)
+        return found
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, alpha: float = 0.0, batch_tokens: int = 4096
     ) -> list[Score]:
         """How probable each target is, given its source: one forced pass, no search."""
-        check_alpha(alpha)
+        ranking = Ranking(alpha)
         pairs = self._pairs(sources, targets)
         results: dict[int, Score] = {}
         for batch in length_batches(pairs.widths, batch_tokens):
-            for number, logprobs in zip(batch, self._runner.score(*pairs.rows(batch)), strict=True):
+            with self._turn:
+                found = self._runner.score(*pairs.rows(batch))
+            for number, logprobs in zip(batch, found, strict=True):
                 kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # it does not end where it was cut
                 tokens, logprob = len(pairs.targets[number]), sum(kept)
-                score = normalised(logprob, tokens, alpha)
+                score = ranking.score(logprob, tokens)
                 results[number] = Score(logprob, score, tokens, kept, truncated=number in pairs.cut)
         return [results[number] for number in range(len(sources))]
 
@@ -136,6 +235,8 @@ class Model:
         self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = ALIGNMENT_BATCH_TOKENS
     ) -> list[Alignment]:
         """Which source word each target word looks at: one forced pass, no search."""
+        from regard.engine.alignment import best_links
+
         pairs = self._pairs(sources, targets)
         source_words = [self.tokenizers.source.normalise(text).split() for text in sources]
         target_words = [self.tokenizers.target.normalise(text).split() for text in targets]
@@ -169,24 +270,59 @@ class Model:
         return _Pairs(source_ids, target_ids, cut_targets, cut_sources | cut_targets)
 
     def _search(
-        self, sources: Sequence[list[int]], options: SearchOptions, max_length: int | None, batch_tokens: int
+        self, sources: Sequence[list[int]], options: SearchOptions, asked: Asked, batch_tokens: int
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, in order; of an empty one the empty sentence, at no cost."""
         nothing = Hypothesis(tokens=(), logprob=0.0, score=0.0, finished=True)
         results = [[nothing] for _ in sources]
+        limits = [
+            self._output_limit(len(ids), options, asked.needs(number) if asked else 0)
+            for number, ids in enumerate(sources)
+        ]
+        demands = self._demands(asked, limits, options)
         told = [number for number, ids in enumerate(sources) if ids]
-        for batch in length_batches([len(sources[number]) for number in told], batch_tokens):
+        rows, longest = [sources[number] for number in told], [limits[number] for number in told]
+        fast = self._fast.search(rows, longest, options, asked, batch_tokens)
+        if fast is not None:
+            return _placed(results, told, fast)
+        for batch in length_batches([len(ids) for ids in rows], batch_tokens):
             numbers = [told[place] for place in batch]
-            rows = [sources[number] for number in numbers]
-            limits = [self._output_limit(len(ids), max_length) for ids in rows]
-            for number, found in zip(numbers, self._runner.search(rows, limits, numbers, options), strict=True):
-                results[number] = found
+            with self._turn:
+                found = self._runner.search(
+                    [rows[place] for place in batch],
+                    [longest[place] for place in batch],
+                    numbers,
+                    options,
+                    demands.of(numbers),
+                )
+            _placed(results, numbers, found)
         return results
 
-    def _output_limit(self, source_tokens: int, asked: int | None) -> int:
+    def _demands(self, asked: Asked, limits: Sequence[int], options: SearchOptions) -> Demands:
+        if asked.phrases and options.kind != "beam":
+            raise SearchError(f"phrases are for beam search, not for {options.kind}: leave one of the two out")
+        suppressed = suppressed_ids(self.tokenizers.target.vocabulary, options.suppress)
+        return replace(asked.demands(limits), suppressed=suppressed)
+
+    def _output_limit(self, source_tokens: int, options: SearchOptions, needed: int) -> int:
         """The longest output, in tokens: what was asked for, or a length that no sound translation has; never past the positions."""
-        limit = 2 * source_tokens + 10 if asked is None else asked
+        limit = options.max_length
+        if limit is None:
+            limit = max(2 * source_tokens + 10, options.min_length, needed + 10 if needed else 0)
         return limit if self._longest_output is None else min(limit, self._longest_output)
+
+    def _least_risk(
+        self, samples: Sequence[Sequence[Hypothesis]], nbest: int
+    ) -> tuple[list[list[Hypothesis]], list[list[float]]]:
+        """Of each text's samples the n different ones that are most like all of them, and how much."""
+        found, utilities = [], []
+        for drawn in samples:
+            texts = [self.tokenizers.target.decode(one.tokens) for one in drawn]
+            values = expected_utilities(texts, chrf_matrix)
+            best = by_utility(values, texts)[:nbest]
+            found.append([drawn[number] for number in best])
+            utilities.append([values[number] for number in best])
+        return found, utilities
 
     def _translation(
         self, source: str, hypothesis: Hypothesis, links: Callable[[], Links], truncated: bool
@@ -199,12 +335,15 @@ class Model:
             tokens=[vocabulary.piece(token) for token in hypothesis.tokens],
             logprob=hypothesis.logprob,
             finished=hypothesis.finished,
+            proof=hypothesis.proof,
             truncated=truncated,
             links=links,
         )
 
     def _links(self, sources: Sequence[list[int]], found: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
         """The links of every hypothesis, from a forced pass over what was said."""
+        from regard.engine.alignment import best_links
+
         flat = [(sources[number], list(one.tokens)) for number, some in enumerate(found) for one in some]
         pairs = _Pairs([source for source, _ in flat], [target for _, target in flat])
         counts = [
@@ -217,11 +356,15 @@ class Model:
         links = iter([best_links(weights) for weights in self._word_weights(pairs, counts, ALIGNMENT_BATCH_TOKENS)])
         return [[next(links) for _ in some] for some in found]
 
-    def _word_weights(self, pairs: "_Pairs", counts: Sequence[tuple[int, int]], batch_tokens: int) -> list[Tensor]:
+    def _word_weights(self, pairs: "_Pairs", counts: Sequence[tuple[int, int]], batch_tokens: int) -> "list[Tensor]":
         """For each pair the weights [target words, source words]; counts: the words of its source and of its target."""
+        from regard.engine.alignment import token_weights, word_weights
+
         results: dict[int, Tensor] = {}
         for batch in length_batches(pairs.widths, batch_tokens):
-            for number, stack in zip(batch, self._runner.attention(*pairs.rows(batch)), strict=True):
+            with self._turn:
+                stacks = self._runner.attention(*pairs.rows(batch))
+            for number, stack in zip(batch, stacks, strict=True):
                 source_count, target_count = counts[number]
                 results[number] = word_weights(
                     token_weights(stack, self.alignment.layer),
@@ -231,6 +374,15 @@ class Model:
                     target_count,
                 )
         return [results[number] for number in range(len(counts))]
+
+
+def _placed(
+    results: list[list[Hypothesis]], numbers: Sequence[int], found: Sequence[list[Hypothesis]]
+) -> list[list[Hypothesis]]:
+    """`results` with what was found for the given sentences in its place."""
+    for number, hypotheses in zip(numbers, found, strict=True):
+        results[number] = hypotheses
+    return results
 
 
 def _one(links: Callable[[], list[list[Links]]], text: int, rank: int) -> Links:

@@ -13,11 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.engine.batching import padded
+from regard.engine.demands import Demands
 from regard.engine.options import SearchOptions
 from regard.errors import SearchError
 from regard.ops.probe import Probe
 from regard.search.beam import beam
+from regard.search.diverse import diverse
+from regard.search.exact import exact
 from regard.search.expansion import Watcher
+from regard.search.filters import Filters
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.logprobs import log_probabilities
@@ -26,6 +30,7 @@ from regard.search.stepper import Stepper
 
 Ids = Sequence[int]
 
+NO_DEMANDS = Demands()
 ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
 
 
@@ -64,52 +69,90 @@ class Runner:
         return next(self.network.parameters()).device
 
     def search(
-        self, sources: Sequence[Ids], limits: Sequence[int], numbers: Sequence[int], options: SearchOptions
+        self,
+        sources: Sequence[Ids],
+        limits: Sequence[int],
+        numbers: Sequence[int],
+        options: SearchOptions,
+        demands: Demands = NO_DEMANDS,
+        watch: Watcher | None = None,
     ) -> list[list[Hypothesis]]:
-        """Up to `options.nbest` hypotheses for each source, best first.
+        """Up to `options.nbest` hypotheses for each source, best first; of a search for the minimum Bayes risk all samples.
 
-        limits: the longest output of each, in tokens; numbers: what keys each one's random draws.
+        limits: the longest output of each, in tokens; numbers: what keys each one's random draws; demands: what each must say.
+        `watch` is told every step; an exact search has no such steps.
         """
         with self._evaluating():
             source = self._source(sources)
             max_length = torch.tensor(limits, device=source.device)
-            if options.sample:
+            filters = _filters(options, demands)
+            if options.draws:
                 return sample(
                     self.network,
                     source,
                     temperature=options.temperature,
                     top_k=options.top_k,
                     top_p=options.top_p,
-                    samples=options.nbest,
+                    samples=options.mbr or options.nbest,
                     seed=options.seed,
                     max_length=max_length,
                     alpha=options.alpha,
+                    form=options.length_form,
+                    filters=filters,
                     sentences=numbers,
+                    watch=watch,
                 )
-            if options.beam == 1:
-                return greedy(self.network, source, max_length=max_length, alpha=options.alpha)
+            if options.exact:
+                return exact(
+                    self.network,
+                    source,
+                    max_length=max_length,
+                    width=options.beam,
+                    node_limit=options.node_limit,
+                    filters=filters,
+                )
+            if options.groups > 1:
+                return diverse(
+                    self.network,
+                    source,
+                    width=options.beam,
+                    groups=options.groups,
+                    diversity=options.diversity,
+                    alpha=options.alpha,
+                    form=options.length_form,
+                    coverage=options.coverage,
+                    source_lengths=[len(ids) for ids in sources],
+                    max_length=max_length,
+                    stop=options.stop,
+                    nbest=options.nbest,
+                    filters=filters,
+                    watch=watch,
+                )
+            if options.beam == 1 and not options.coverage and demands.phrases is None:
+                return greedy(
+                    self.network,
+                    source,
+                    max_length=max_length,
+                    alpha=options.alpha,
+                    form=options.length_form,
+                    filters=filters,
+                    watch=watch,
+                )
             return beam(
                 self.network,
                 source,
                 width=options.beam,
                 alpha=options.alpha,
-                nbest=options.nbest,
+                form=options.length_form,
+                coverage=options.coverage,
+                source_lengths=[len(ids) for ids in sources],  # the end mark has nothing to translate
                 max_length=max_length,
-            )
-
-    def watch_beam(self, source: Ids, limit: int, options: SearchOptions, watch: Watcher) -> list[Hypothesis]:
-        """The hypotheses of one source, as `search` finds them, with every step of the beam told to `watch`."""
-        with self._evaluating():
-            [found] = beam(
-                self.network,
-                self._source([source]),
-                width=options.beam,
-                alpha=options.alpha,
+                stop=options.stop,
                 nbest=options.nbest,
-                max_length=limit,
+                filters=filters,
+                phrases=demands.phrases,
                 watch=watch,
             )
-        return found
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target, and then of the end mark: one teacher-forced pass."""
@@ -171,3 +214,15 @@ class Runner:
         finally:
             if was_training:
                 self.network.train(True)
+
+
+def _filters(options: SearchOptions, demands: Demands) -> Filters | None:
+    """None where nothing is asked, so that nothing is done."""
+    if not (options.min_length or options.no_repeat or demands.suppressed or demands.prefixes):
+        return None
+    return Filters(
+        min_length=options.min_length,
+        no_repeat=options.no_repeat,
+        suppressed=demands.suppressed,
+        prefixes=demands.prefixes,
+    )

@@ -6,8 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
+
+from regard.search.hypothesis import Proof
 
 Links = list[tuple[int, int]]
 """(source word, target word), both from 0, words being what white space separates."""
@@ -15,6 +19,10 @@ Links = list[tuple[int, int]]
 
 class TruncationWarning(UserWarning):
     """A text was longer than the model reads, and its end was not read."""
+
+
+class DemandWarning(UserWarning):
+    """A prefix or a phrase that an output cannot have was left out."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +34,7 @@ class Translation:
     text: str
     """The translation."""
     score: float
-    """log p(text | source) / |tokens|^alpha: what hypotheses are ranked by."""
+    """log p(text | source) / |tokens|^alpha, or as the options say: what hypotheses are ranked by."""
     tokens: list[str]
     """The pieces of the translation, without the end mark."""
     logprob: float
@@ -37,6 +45,12 @@ class Translation:
     """The n best, best first, this one among them; empty where only one was asked for."""
     truncated: bool = False
     """Whether the source was too long and only its beginning was translated."""
+    unmet: tuple[str, ...] = ()
+    """Of the prefix and the phrases that were asked for, those that the translation does not have."""
+    utility: float | None = None
+    """Of a search for the minimum Bayes risk: the mean chrF with all samples, which ranks them."""
+    proof: Proof | None = None
+    """Of an exact search: how many nodes it took, and whether nothing is more probable."""
     links: Callable[[], Links] = field(default=list, compare=False, repr=False)
     """What finds the alignment, when it is asked for."""
 
@@ -74,7 +88,7 @@ class Alignment:
 
     links: Links
     """For each target word the source word with the largest weight."""
-    weights: Tensor = field(compare=False, repr=False)
+    weights: "Tensor" = field(compare=False, repr=False)
     """[target words, source words], each row summing to 1; a row of zeros for a word that was not read."""
     source_words: list[str]
     """The words of the normalised source."""

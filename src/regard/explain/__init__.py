@@ -1,1 +1,1 @@
-"""Explanation: what a run learned and where its model looks, as typed records and as pages that a browser shows offline."""
+"""Explanation: what a run learned, where its model looks and how runs compare, as typed records, tables, figures and offline pages."""

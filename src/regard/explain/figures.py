@@ -1,4 +1,4 @@
-"""Figures for a paper: the learning curves of several runs in one frame, and how gradients flow in them, drawn from their logs.
+"""Figures for a paper: the learning curves of several runs in one frame, how gradients flow in them, and what they are worth in the end.
 
 SVG, PNG or PDF by the suffix of the file; the same logs give the same SVG, byte for byte. Knows the names of log.jsonl's fields and no
 model. matplotlib is imported when a figure is drawn, so that only those who draw need it.
@@ -6,14 +6,17 @@ model. matplotlib is imported when a figure is drawn, so that only those who dra
 
 import io
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ConfigError, DataError, RegardError
+from regard.explain.comparison import Comparison
 from regard.explain.curves import Event, Point, of_kind, series, smooth, thin
 from regard.explain.flow import gradient_flow
+from regard.explain.tables import SCORES, bucket_name
 from regard.files import write_whole
 
 if TYPE_CHECKING:
@@ -132,6 +135,41 @@ def draw_gradient_flow(runs: Runs, path: Path) -> None:
                 [row for row, _ in blocks], [name if number == 0 else "" for _, name in blocks], fontsize=6
             )
         figure.colorbar(image, ax=list(frames), label="gradient norm", fraction=0.05, pad=0.02)
+
+
+def draw_comparison(comparison: Comparison, path: Path) -> None:
+    """The metric of every row, a pale dot a run and a bar of one standard deviation; and beside it, by the length of the source."""
+    score, rows = SCORES[comparison.metric], comparison.rows
+    names = [row.name.replace(" ", "\n") for row in rows]  # a setting a line
+    with _figure(path, width=8.4, height=1.4 + 0.2 * max(9, len("\n\n".join(names).split("\n")))) as figure:
+        whole, parts = figure.subplots(1, 2, width_ratios=(1, 1.2))
+        ranges = [bucket_name(bucket) for bucket in comparison.buckets]
+        for number, row in enumerate(rows):
+            colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+            values = [score.scale * value for value in row.scores[comparison.metric] if value is not None]
+            whole.plot(values, [number] * len(values), color=colour, marker=mark, linestyle="", alpha=0.3)
+            whole.errorbar(
+                [statistics.fmean(values)], [number], xerr=[_deviation(values)], color=colour, marker=mark, capsize=3
+            )
+            columns = [[score.scale * value for value in found] for found in row.by_length]
+            parts.errorbar(
+                ranges,
+                [statistics.fmean(found) for found in columns],
+                yerr=[_deviation(found) for found in columns],
+                color=colour,
+                marker=mark,
+                capsize=3,
+                label=row.name,
+            )
+        whole.set_yticks(range(len(rows)), names)
+        whole.set_ylim(len(rows) - 0.5, -0.5)
+        whole.set_xlabel(score.heading)
+        parts.set_xlabel("words in the source sentence")
+        parts.set_ylabel(score.heading)
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def _blocks(parts: Sequence[str]) -> list[tuple[float, str]]:

@@ -29,7 +29,7 @@ def write_run_report(run: Path) -> Path:
     settings = _json(run / "config.json")
     metrics = _json(run / "metrics.json")
     rows = _rows(run / "translations.jsonl")
-    model = load(run) if (run / "latest").exists() else None  # None: not even a first checkpoint yet
+    model = load(run, engine="torch") if (run / "latest").exists() else None  # None: not even a first checkpoint yet
     results = [_result(row) for row in rows]
     ranked = sorted(results, key=lambda result: result.chrf)
     report = Report(

@@ -1,1 +1,1 @@
-"""BLEU, chrF, TER, exact match, perplexity and alignment error rate, from plain lists. No torch, no model, no files."""
+"""BLEU, chrF, TER, exact match, perplexity, alignment error rate and significance, from plain lists. No torch, no model, no files."""

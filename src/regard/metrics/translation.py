@@ -6,6 +6,7 @@ knows no model. sacrebleu is imported where it is used, so that commands that sc
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from regard.errors import DataError
 
@@ -25,21 +26,26 @@ class Score:
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Score:
     """BLEU (Papineni et al. 2002) of a corpus, one reference a sentence."""
+    metric = sacrebleu_bleu(tokenize, lowercase)
+    _check(hypotheses, references)
+    value = metric.corpus_score(list(hypotheses), [list(references)]).score
+    return Score("bleu", float(value), str(metric.get_signature()))
+
+
+def sacrebleu_bleu(tokenize: str, lowercase: bool = False) -> Any:
+    """sacrebleu's own object, for one of `TOKENIZERS`."""
     from sacrebleu.metrics.bleu import BLEU
 
     if tokenize not in TOKENIZERS:
         raise DataError(f"tokenize = {tokenize!r}: no such tokenizer; choose one of {', '.join(TOKENIZERS)}")
-    _check(hypotheses, references)
     try:
         # force: text that is split already is the user's choice of `none`, not something to warn about in the middle of a run
-        metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+        return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
     except RuntimeError as error:
         if tokenize not in ("ja-mecab", "ko-mecab"):
             raise
         extra = tokenize.partition("-")[0]
         raise DataError(f"tokenize = {tokenize!r}: not installed; run pip install 'sacrebleu[{extra}]'") from error
-    value = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Score("bleu", float(value), str(metric.get_signature()))
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False) -> Score:

@@ -11,7 +11,8 @@ from torch import Tensor
 from regard.errors import SearchError
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import check_alpha, check_count
+from regard.search.options import check_count
+from regard.search.ranking import Ranking
 from regard.search.stepper import StateT, Stepper
 
 LARGEST_SPACE = 200_000
@@ -30,12 +31,14 @@ def exhaustive(
     """The `nbest` of all sequences of at most `max_length` tokens and an end mark, by log p(y|x) / |y|^alpha."""
     check_count("max_length", max_length)
     check_count("nbest", nbest)
-    check_alpha(alpha)
+    ranking = Ranking(alpha)
     # One sentence at a time: the space of one is the limit of memory.
-    return [_search(stepper, source[row : row + 1], max_length, alpha, nbest) for row in range(source.shape[0])]
+    return [_search(stepper, source[row : row + 1], max_length, ranking, nbest) for row in range(source.shape[0])]
 
 
-def _search(stepper: Stepper[StateT], source: Tensor, max_length: int, alpha: float, nbest: int) -> list[Hypothesis]:
+def _search(
+    stepper: Stepper[StateT], source: Tensor, max_length: int, ranking: Ranking, nbest: int
+) -> list[Hypothesis]:
     device = source.device
     state = stepper.start(source)
     tokens = torch.full((1, 1), stepper.start_token, dtype=torch.long, device=device)  # [1, k]
@@ -50,7 +53,7 @@ def _search(stepper: Stepper[StateT], source: Tensor, max_length: int, alpha: fl
         totals = logprobs[:, None] + log_probabilities(logits[0]).to(logprobs.dtype)  # [k, V]
         ended, rows = totals[:, stepper.end_token].topk(min(nbest, len(said)))
         best += [
-            make_hypothesis(tokens, logprob, alpha=alpha, finished=True)
+            make_hypothesis(tokens, logprob, ranking=ranking, finished=True)
             for tokens, logprob in zip(said[rows].tolist(), ended.tolist(), strict=True)
         ]
         if length == max_length or vocabulary == 1:

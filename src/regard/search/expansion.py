@@ -1,17 +1,26 @@
-"""What a beam search did in one step, for whoever watches it. It decides nothing.
+"""What a search did in one step, for whoever watches it. It decides nothing.
 
-Shapes: b sentences still searched, c candidates of each, the most probable first, k those that go on.
+Shapes: b sentences still searched, c candidates of each, k those that go on.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.search.candidates import Choice
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The candidates of one step, which of them finished and which went on; the rest was cut."""
+    """The candidates of one step, which of them finished and which went on; the rest was cut.
+
+    A candidate with a log-probability of -inf is none: it fills the rectangle where a sentence has fewer.
+    """
 
     sentences: Tensor  # [b], numbers of the sentences
     parents: Tensor  # [b, c], which of the hypotheses that went on from the step before each one continues
@@ -19,6 +28,12 @@ class Expansion:
     logprobs: Tensor  # [b, c], of the whole hypothesis
     finished: Tensor  # [b, <= c], True where it ended and was set aside
     going: Tensor  # [b, k], which candidates go on, in the order in which the next step counts them
+
+    @classmethod
+    def of(cls, sentences: Tensor, chosen: Choice) -> Expansion:
+        """What was chosen among the candidates of the sentences [b]."""
+        found = chosen.found
+        return cls(sentences, found.parents, found.tokens, found.logprobs, chosen.finishing, chosen.going)
 
 
 Watcher = Callable[[Expansion], None]

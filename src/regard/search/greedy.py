@@ -6,9 +6,13 @@ Shapes: B sentences asked for, b of them still alive, S source, T longest output
 import torch
 from torch import Tensor
 
+from regard.search.candidates import choose_best
+from regard.search.expansion import Expansion, Watcher
+from regard.search.filters import Filters
 from regard.search.hypothesis import Hypothesis, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import check_alpha, length_limits
+from regard.search.options import length_limits
+from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
 
 
@@ -19,17 +23,22 @@ def greedy(
     *,
     max_length: int | Tensor,
     alpha: float = 0.0,
+    form: LengthForm = "power",
+    filters: Filters | None = None,
     record: bool = False,
+    watch: Watcher | None = None,
 ) -> list[list[Hypothesis]]:
     """One hypothesis a sentence. It ends at the end mark, or unfinished where token `max_length` is not followed by one.
 
-    `alpha` is only for the score that is returned; it changes nothing that is chosen.
+    `alpha` and `form` are only for the score that is returned; they change nothing that is chosen. `watch` is told the two most
+    probable tokens of every step, as of a beam of one.
     """
-    check_alpha(alpha)
+    ranking = Ranking(alpha, form)
     sentences, device = source.shape[0], source.device
     limits = length_limits(max_length, sentences, device)
     if not sentences:
         return []
+    filtered = None if filters is None else filters.ready(limits, stepper.end_token)
     steps = int(limits.max()) + 1  # one more, for the end mark of a sentence of the longest length
     said = torch.full((sentences, steps), stepper.end_token, dtype=torch.long, device=device)  # [B, T + 1]
     lengths = limits.clone()  # [B]
@@ -42,9 +51,19 @@ def greedy(
     for step in range(steps):
         logits, state, seen = stepper.step(tokens, state, record)
         # One pass that normalises and one that takes the maximum: measured faster than logsumexp beside argmax.
-        gains, choices = log_probabilities(logits[:, 0]).max(dim=-1)  # [b]
+        possible = log_probabilities(logits[:, 0])  # [b, V]
+        if filtered is not None:
+            possible = filtered(possible[:, None], said[alive, None, :step], alive)[:, 0]
+        gains, choices = possible.max(dim=-1)  # [b]
         ended = choices == stepper.end_token
         cut = ~ended & (limits[alive] == step)
+        if filtered is not None:  # where nothing is allowed, it is cut
+            dead = gains == -torch.inf
+            ended, cut = ended & ~dead, cut | dead
+            lengths[alive[dead]] = step
+        if watch is not None:
+            chosen = choose_best(possible[:, None], logprobs[alive, None], 1, 1, stepper.end_token)
+            watch(Expansion.of(alive, chosen))
         logprobs[alive] += gains.masked_fill(cut, 0.0).to(logprobs.dtype)
         said[alive, step] = choices
         finished[alive] = ended
@@ -59,7 +78,7 @@ def greedy(
         if len(going) < len(alive):
             state = state.reorder(going, torch.zeros_like(going)[:, None])
         alive, tokens = alive[going], choices[going, None]
-    return _hypotheses(said, lengths, logprobs, finished, looked, alpha)
+    return _hypotheses(said, lengths, logprobs, finished, looked, ranking)
 
 
 def _hypotheses(
@@ -68,7 +87,7 @@ def _hypotheses(
     logprobs: Tensor,  # [B]
     finished: Tensor,  # [B]
     looked: list[Tensor],  # of [B, S], one a step
-    alpha: float,
+    ranking: Ranking,
 ) -> list[list[Hypothesis]]:
     attention = torch.stack(looked, dim=1) if looked else None  # [B, steps, S]
     rows = zip(said.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist(), strict=True)
@@ -77,7 +96,7 @@ def _hypotheses(
             make_hypothesis(
                 row[:length],
                 logprob,
-                alpha=alpha,
+                ranking=ranking,
                 finished=ended,
                 attention=None if attention is None else attention[number, : length + ended],
             )

@@ -1,11 +1,21 @@
 """The ranges of the options that searches share, refused in one line before any work is done. It searches nothing."""
 
 import math
-
-import torch
-from torch import Tensor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
 
 from regard.errors import SearchError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Stop = Literal["likely", "first", "safe"]
+"""When a beam of width k ends a sentence. `first`: k hypotheses have finished, as in many toolkits. `likely`: and the most probable
+candidate of some step was one that ended; of those that finish, the k most probable are ranked. `safe`: no hypothesis that lives can
+still enter the n best, by the score that they are ranked by."""
+
+NODE_LIMIT = 20_000  # of an exact search
 
 LARGEST_ALPHA = 10.0  # beyond it only length counts, and |y|^alpha leaves the range of float32
 
@@ -24,17 +34,49 @@ def check_alpha(alpha: float) -> None:
         )
 
 
-def check_beam(width: int, stop_after: int | None, nbest: int) -> int:
-    """The options of a beam; returns how many finished hypotheses end the search."""
+def check_beam(width: int, nbest: int) -> None:
+    """The options of a beam."""
     check_count("beam", width)
     check_count("nbest", nbest)
+    if nbest > width:
+        raise SearchError(
+            f"nbest = {nbest}: a beam of {width} ends with fewer hypotheses; raise it to {nbest} or lower nbest"
+        )
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When a sentence is done, beside the time when nothing that goes on can change the n best."""
+
+    enough: int | None
+    """As soon as so many hypotheses have finished; None: not before."""
+    led: bool
+    """And the most probable candidate of some step was one that ended; then only so many, the most probable, are kept."""
+
+
+def stop_rule(stop: Stop, width: int, nbest: int, stop_after: int | None = None) -> StopRule:
+    """The rule of that name for a beam of that width, or, to the letter, the lectures' n where `stop_after` is given."""
     if stop_after is not None:
         check_count("stop_after", stop_after)
-    wanted = width if stop_after is None else stop_after
-    if nbest > wanted:
-        limit = f"a beam of {width}" if stop_after is None else f"stop_after = {stop_after}"
-        raise SearchError(f"nbest = {nbest}: {limit} ends with fewer hypotheses; raise it to {nbest} or lower nbest")
-    return wanted
+        if nbest > stop_after:
+            raise SearchError(
+                f"nbest = {nbest}: stop_after = {stop_after} ends with fewer hypotheses; raise it to {nbest} or lower nbest"
+            )
+        return StopRule(stop_after, led=False)
+    if stop not in get_args(Stop):
+        raise SearchError(f"stop = {stop!r}: must be one of {', '.join(get_args(Stop))}")
+    return StopRule(None if stop == "safe" else width, led=stop == "likely")
+
+
+def check_groups(width: int, groups: int, diversity: float) -> None:
+    """The options of a diverse beam."""
+    check_count("groups", groups)
+    if width % groups:
+        raise SearchError(
+            f"groups = {groups}: a beam of {width} is no multiple of it; make it {width + -width % groups}"
+        )
+    if not (math.isfinite(diversity) and diversity >= 0.0):
+        raise SearchError(f"diversity = {diversity!r}: must be 0 (groups do not mind each other) or more; 0.5 is usual")
 
 
 def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, seed: int) -> None:
@@ -52,9 +94,11 @@ def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, s
         raise SearchError(f"seed = {seed!r}: must be below 2^64")
 
 
-def length_limits(max_length: int | Tensor, sentences: int, device: torch.device) -> Tensor:
+def length_limits(max_length: "int | Tensor", sentences: int, device: "torch.device") -> "Tensor":
     """The largest number of tokens, end mark not counted, for each sentence: [B]."""
-    if isinstance(max_length, Tensor):
+    import torch
+
+    if isinstance(max_length, torch.Tensor):
         if max_length.shape != (sentences,):
             raise SearchError(f"max_length has shape {list(max_length.shape)}: must be one number, or one per sentence")
         if sentences:

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.errors import SearchError
 from regard.search.hypothesis import Hypothesis, make_hypothesis
 from regard.search.logprobs import log_probabilities
-from regard.search.options import check_alpha
+from regard.search.ranking import Ranking
 from regard.search.stepper import StateT, Stepper
 
 
@@ -24,7 +24,7 @@ def score(
     alpha: float = 0.0,
 ) -> list[Hypothesis]:
     """Each target as a finished hypothesis, with `token_logprobs` of its tokens and of the end mark. Targets come without end marks."""
-    check_alpha(alpha)
+    ranking = Ranking(alpha)
     if len(targets) != source.shape[0]:
         raise SearchError(f"{len(targets)} targets for {source.shape[0]} sources: give one for each")
     if not targets:
@@ -52,13 +52,13 @@ def score(
         alive = alive[going]
         tokens = forced[alive, step, None]
     return [
-        _scored(target, row[: len(target) + 1], alpha)
+        _scored(target, row[: len(target) + 1], ranking)
         for target, row in zip(targets, torch.stack(found, dim=1).tolist(), strict=True)
     ]
 
 
-def _scored(target: Sequence[int], logprobs: list[float], alpha: float) -> Hypothesis:
-    return make_hypothesis(target, sum(logprobs), alpha=alpha, finished=True, token_logprobs=tuple(logprobs))
+def _scored(target: Sequence[int], logprobs: list[float], ranking: Ranking) -> Hypothesis:
+    return make_hypothesis(target, sum(logprobs), ranking=ranking, finished=True, token_logprobs=tuple(logprobs))
 
 
 def _check_targets(targets: Sequence[Sequence[int]], vocabulary: int, end_token: int) -> None:

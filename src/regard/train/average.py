@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.bundle import REQUIRED, WEIGHTS
 from regard.bundle.manifest import verify_manifest
+from regard.bundle.opened import REQUIRED, WEIGHTS
 from regard.bundle.tensors import read_tensors
 
 

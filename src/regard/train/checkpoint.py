@@ -11,10 +11,11 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.bundle.bundle import REQUIRED, write_bundle
+from regard.bundle.bundle import write_bundle
 from regard.bundle.config import BundleConfig
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest, write_manifest
+from regard.bundle.opened import REQUIRED
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError
 from regard.files import remove_whole, to_json, whole_directory

@@ -1,5 +1,6 @@
 """What a finished run is worth: the best model, decoded with beam search on the test set, or on the validation set where there is none."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,9 @@ def final_evaluation(model: Model, prepared: Prepared) -> Final:
     pairs = prepared.test_pairs if prepared.test_pairs is not None else prepared.valid_pairs
     gold = prepared.test_alignments if test else prepared.valid_alignments
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+    began = time.perf_counter()
     translations = model.translate(sources, beam=BEAM, alpha=ALPHA)
+    decoding_seconds = time.perf_counter() - began
     hypotheses = [translation.text for translation in translations]
     forced = model.score(sources, references)
     error_rate = None
@@ -44,6 +47,7 @@ def final_evaluation(model: Model, prepared: Prepared) -> Final:
         "sentences": len(pairs),
         "beam": BEAM,
         "alpha": ALPHA,
+        "decoding_seconds": decoding_seconds,
     }
     rows: list[dict[str, Any]] = [
         {"source": source, "reference": reference, "hypothesis": translation.text, "score": translation.score}

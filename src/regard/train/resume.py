@@ -5,10 +5,11 @@ from typing import Any
 
 import torch
 
-from regard.bundle.bundle import REQUIRED, load_bundle
+from regard.bundle.bundle import load_bundle
 from regard.bundle.config import BundleConfig, Languages, VocabularySizes
 from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import verify_manifest
+from regard.bundle.opened import REQUIRED
 from regard.data.prepare import Prepared
 from regard.engine.model import Model
 from regard.errors import BundleError, TrainError

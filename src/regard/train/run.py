@@ -4,7 +4,6 @@ run/config.json  checkpoints/  latest  best  log.jsonl  translations.jsonl  metr
 """
 
 import fcntl
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,13 +14,14 @@ from typing import Any, TextIO
 
 import torch
 
-from regard.bundle.bundle import REQUIRED, resolve_device, save_bundle
+from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest
+from regard.bundle.opened import REQUIRED
 from regard.data.prepare import Prepared, prepare
 from regard.engine.load import load
 from regard.errors import BundleError, TrainError
-from regard.files import disk_errors, to_json, to_json_line, write_whole
+from regard.files import cache_directory, disk_errors, to_json, to_json_line, write_whole
 from regard.settings import read_json
 from regard.train import tensorboard
 from regard.train.average import mean_weights
@@ -50,12 +50,6 @@ class Run:
     final: Final | None  # the evaluation, where it was made now
     prepared: Prepared | None
     signal: int | None = None  # what interrupted it
-
-
-def cache_directory() -> Path:
-    """Where prepared corpora live: $REGARD_CACHE, else the user's cache."""
-    home = os.environ.get("REGARD_CACHE")
-    return Path(home) if home else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
 
 
 def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = None) -> Run:
@@ -213,7 +207,7 @@ def _is_sound(checkpoint: Path) -> bool:
 
 def _measure(job: Job) -> Final:
     """Judge the best model, and write metrics.json."""
-    final = final_evaluation(load(job.run, job.device), job.prepared)
+    final = final_evaluation(load(job.run, job.device, engine="torch"), job.prepared)
     best = read_pointer(job.run, "best")
     final.metrics.update(
         parameters=sum(parameter.numel() for parameter in job.network.parameters()),

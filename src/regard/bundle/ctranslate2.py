@@ -1,0 +1,214 @@
+"""A bundle as a CTranslate2 model directory: the same weights under its names, in float32 or int8, made once and kept in the cache.
+
+Pad is not in its vocabulary, so it can neither be generated nor take probability; the decoder starts from a zero embedding, which
+is what our pad is. The directory is what any program that uses CTranslate2 reads. Nothing here translates.
+
+Shapes: V pieces without pad, D width, P positions.
+"""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
+
+from regard.bundle.config import BundleConfig
+from regard.bundle.manifest import MANIFEST, MEND, verify_manifest, write_manifest
+from regard.bundle.opened import WEIGHTS, OpenBundle
+from regard.errors import BundleError
+from regard.files import cache_directory, disk_errors, remove_whole, sha256_of, whole_directory
+from regard.models.config import ModelConfig
+from regard.text.vocabulary import END, UNKNOWN
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Tensors = Mapping[str, NDArray[np.float32]]
+
+Precision = Literal["float32", "int8"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+POSITIONS = 4096  # rows of the table of sinusoids, which has no end with us; others keep to it
+_LAYOUT = 1  # of what is written here; a change makes all that is cached anew
+_EPSILON = 1e-5  # of `nn.LayerNorm`
+_LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
+
+
+def obstacle() -> str | None:
+    """Why CTranslate2 cannot be used; None: it can, for every network that there is."""
+    if find_spec("ctranslate2") is None:
+        return "the package ctranslate2 is not installed (pip install 'regard[ct2]')"
+    return None
+
+
+def reach(config: BundleConfig) -> int:
+    """The longest sequence that a converted model has positions for, end mark included."""
+    return config.reach or POSITIONS
+
+
+def converted(bundle: OpenBundle, precision: Precision) -> Path:
+    """The directory of the converted bundle; made now where it is not in the cache, or is damaged there."""
+    import ctranslate2
+
+    manifest = sha256_of(bundle.directory / MANIFEST)
+    home = cache_directory() / "ctranslate2"
+    path = home / f"{manifest[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
+    with _alone(path):
+        if not _is_sound(path):
+            remove_whole(path)
+            with whole_directory(path) as staging:
+                convert(bundle, precision, staging)
+                write_manifest(staging)
+    return path
+
+
+def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
+    """Write the model's files into an existing directory."""
+    from safetensors.numpy import load_file
+
+    why = obstacle()
+    if why is not None:
+        raise BundleError(f"{bundle.directory}: cannot be converted: {why}; use the torch engine")
+    spec, tensors = _spec(bundle.config.model), load_file(bundle.directory / WEIGHTS)
+    try:
+        _fill(spec, tensors, bundle)
+    except KeyError as missing:
+        raise BundleError(f"{bundle.directory / WEIGHTS}: no tensor {missing}; {MEND}") from None
+    spec.register_source_vocabulary(list(bundle.tokenizers.source.vocabulary.pieces[:-1]))
+    spec.register_target_vocabulary(list(bundle.tokenizers.target.vocabulary.pieces[:-1]))
+    config = spec.config
+    config.unk_token, config.bos_token, config.eos_token, config.decoder_start_token = UNKNOWN, END, END, END
+    config.add_source_eos, config.layer_norm_epsilon = True, _EPSILON
+    spec.validate()
+    spec.optimize(quantization=precision)
+    with disk_errors(directory):
+        spec.save(str(directory))
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time looks after one entry of the cache; the others wait, and find it done."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.with_name(f"{path.name}.lock").open("a")
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        verify_manifest(path, ("model.bin", "config.json"))
+    except BundleError:
+        return False
+    return True
+
+
+def _spec(model: ModelConfig) -> Any:
+    """The network without its weights."""
+    from ctranslate2.specs import TransformerSpec
+    from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec
+
+    activation, gated = _activation(model.activation)
+    options: dict[str, Any] = {
+        "pre_norm": model.norm == "pre",
+        "activation": activation,
+        "ffn_glu": gated,
+        "relative_attention_bias": model.positions == "relative",
+        "rotary_dim": 0 if model.positions == "rotary" else None,  # all of a head
+        "rotary_interleave": False,
+    }
+    encoder, decoder = (
+        part(layers, model.heads, **options)
+        for part, layers in zip((TransformerEncoderSpec, TransformerDecoderSpec), model.depth, strict=True)
+    )
+    if model.positions == "rotary":
+        del encoder.position_encodings  # it expects a table, and would not use it
+    return TransformerSpec(encoder, decoder)
+
+
+def _activation(name: str) -> tuple[Any, bool]:
+    """CTranslate2's name of a non-linearity, and whether it is a gate."""
+    from ctranslate2.specs import Activation
+
+    table = {
+        "relu": (Activation.RELU, False),
+        "gelu": (Activation.GELU, False),
+        "silu": (Activation.SWISH, False),
+        "swiglu": (Activation.SWISH, True),
+    }
+    return table[name]
+
+
+def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle) -> None:
+    config = bundle.config
+    target = tensors["target_embedding.weight"]
+    source = target if config.vocabulary.joint and config.model.tie else tensors["source_embedding.weight"]
+    if target[-1].any():
+        raise BundleError(f"{bundle.directory / WEIGHTS}: the embedding of <pad> is not zero; use the torch engine")
+    spec.encoder.embeddings[0].weight = source[:-1]
+    spec.decoder.embeddings.weight = target[:-1]
+    spec.decoder.projection.weight = target[:-1] if config.model.tie else tensors["output"]
+    spec.decoder.start_from_zero_embedding = True
+    for side, part in (("source", spec.encoder), ("target", spec.decoder)):
+        _positions(part, tensors, side, config.model)
+    for name, part in (("encoder", spec.encoder), ("decoder", spec.decoder)):
+        if config.model.norm == "pre":
+            _norm(part.layer_norm, tensors, f"{name}_norm")
+        for number, layer in enumerate(part.layer):
+            _block(layer, tensors, f"{name}.{number}", has_cross=name == "decoder")
+
+
+def _positions(spec: Any, tensors: "Tensors", side: str, model: ModelConfig) -> None:
+    import numpy as np
+
+    if model.positions == "sinusoidal":
+        spec.position_encodings.encodings = sinusoids(POSITIONS, model.width)
+    elif model.positions == "learned":
+        spec.position_encodings.encodings = tensors[f"{side}_positions.table"]
+    elif model.positions == "relative":
+        for layer in spec.layer:
+            layer.self_attention.relative_attention_bias = tensors[f"{side}_bias.table"]
+            layer.self_attention.relative_attention_max_distance = np.int32(_LONGEST_DISTANCE)
+    elif model.positions != "rotary":
+        assert_never(model.positions)
+
+
+def _block(spec: Any, tensors: "Tensors", name: str, *, has_cross: bool) -> None:
+    own = spec.self_attention
+    _linear(own.linear[0], tensors, *(f"{name}.attention.{part}" for part in ("query", "key", "value")))
+    _linear(own.linear[1], tensors, f"{name}.attention.output")
+    _norm(own.layer_norm, tensors, f"{name}.around_attention.norm")
+    if has_cross:
+        _linear(spec.attention.linear[0], tensors, f"{name}.cross.query")
+        _linear(spec.attention.linear[1], tensors, f"{name}.cross.key", f"{name}.cross.value")
+        _linear(spec.attention.linear[2], tensors, f"{name}.cross.output")
+        _norm(spec.attention.layer_norm, tensors, f"{name}.around_cross.norm")
+    gated = hasattr(spec.ffn, "linear_0_noact")
+    _linear(spec.ffn.linear_0, tensors, f"{name}.feed_forward.{'gate' if gated else 'up'}")
+    if gated:
+        _linear(spec.ffn.linear_0_noact, tensors, f"{name}.feed_forward.up")
+    _linear(spec.ffn.linear_1, tensors, f"{name}.feed_forward.down")
+    _norm(spec.ffn.layer_norm, tensors, f"{name}.around_feed_forward.norm")
+
+
+def _linear(spec: Any, tensors: "Tensors", *names: str) -> None:
+    """One map, or several of the same input side by side."""
+    import numpy as np
+
+    spec.weight = np.concatenate([tensors[f"{name}.weight"] for name in names])
+    spec.bias = np.concatenate([tensors[f"{name}.bias"] for name in names])
+
+
+def _norm(spec: Any, tensors: "Tensors", name: str) -> None:
+    spec.gamma, spec.beta = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+
+
+def sinusoids(positions: int, width: int) -> "NDArray[np.float32]":
+    """[P, D]: the table of `ops.positions.sinusoidal`, without torch."""
+    import numpy as np
+
+    frequencies = 10000.0 ** (-2.0 * np.arange(width // 2) / width)
+    angles = np.arange(positions)[:, None] * frequencies
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)

@@ -1,0 +1,226 @@
+"""A comparison as tables of text: for Markdown, LaTeX and JSON, and as cells for whoever draws them in a terminal."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.explain.comparison import Comparison, Row
+from regard.files import to_json
+
+NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a score is shown."""
+
+    heading: str
+    scale: float
+    digits: int
+
+
+SCORES = {
+    "bleu": Score("BLEU", 1.0, 2),
+    "chrf": Score("chrF", 1.0, 2),
+    "ter": Score("TER", 1.0, 2),
+    "exact_match": Score("exact %", 100.0, 1),
+    "perplexity": Score("perplexity", 1.0, 2),
+    "aer": Score("AER", 1.0, 3),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells under headings; the first column names the rows."""
+
+    headings: Sequence[str]
+    cells: Sequence[Sequence[str]]
+
+
+def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
+    """What the rows are worth, what they cost and, where it is asked for, what they are worth on short and long sentences."""
+    made = [_quality(comparison), _cost(comparison)]
+    return [*made, _by_length(comparison)] if by_length else made
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """How to read the tables."""
+    several = any(len(row.runs) > 1 for row in comparison.rows)
+    lines = [f"{comparison.sentences:,} sentences of the {comparison.test_set} set"]
+    if several:
+        lines[0] += "; mean ± standard deviation over the runs of a row, which differ in train.seed alone"
+    if len(comparison.rows) > 1:
+        lines.append(
+            f"difference and p: {SCORES[comparison.metric].heading} against {comparison.baseline}, paired bootstrap, "
+            f"{comparison.resamples:,} resamples of the sentences" + (" and of the runs" if several else "")
+        )
+    return [*lines, *(f"{SCORES[name].heading}: {text}" for name, text in comparison.signatures.items())]
+
+
+def _quality(comparison: Comparison) -> Table:
+    known = [name for name in SCORES if any(_mean(row.scores[name]) is not None for row in comparison.rows)]
+    tested = len(comparison.rows) > 1
+    headings = ["", "runs", *(SCORES[name].heading for name in known), *(["difference", "p"] if tested else [])]
+    return Table(
+        headings,
+        [
+            [
+                row.name,
+                str(len(row.runs)),
+                *(with_spread(row.scores[name], SCORES[name]) for name in known),
+                *(_against(row, SCORES[comparison.metric]) if tested else []),
+            ]
+            for row in comparison.rows
+        ],
+    )
+
+
+def _against(row: Row, score: Score) -> list[str]:
+    if row.against is None:
+        return ["baseline", NOTHING]
+    return [f"{score.scale * row.against.difference:+.{score.digits}f}", f"{row.against.p_value:.3f}"]
+
+
+def _cost(comparison: Comparison) -> Table:
+    columns: dict[str, tuple[str, Callable[[float], str]]] = {
+        "parameters": ("parameters", lambda value: f"{value:,.0f}"),
+        "steps": ("steps", lambda value: f"{value:,.0f}"),
+        "tokens": ("training tokens", lambda value: f"{value:,.0f}"),
+        "seconds": ("training time", _clock),
+        "sentences_per_second": ("decoded sentences/s", lambda value: f"{value:,.1f}"),
+    }
+    cells = []
+    for row in comparison.rows:
+        means = [_mean(row.measured(name)) for name in columns]
+        written = zip(means, columns.values(), strict=True)
+        cells.append([row.name, *(NOTHING if mean is None else write(mean) for mean, (_, write) in written)])
+    return Table(["", *(heading for heading, _ in columns.values())], cells)
+
+
+def _by_length(comparison: Comparison) -> Table:
+    score = SCORES[comparison.metric]
+    ranges = [bucket_name(bucket) for bucket in comparison.buckets]
+    return Table(
+        [f"{score.heading} by source words", *ranges],
+        [[row.name, *(with_spread(values, score) for values in row.by_length)] for row in comparison.rows],
+    )
+
+
+def bucket_name(bucket: tuple[int, int]) -> str:
+    """4-7, or 8 where it holds one length."""
+    low, high = bucket
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def with_spread(values: Sequence[float | None], score: Score) -> str:
+    """The mean, and the standard deviation where there is more than one value."""
+    mean = _mean(values)
+    if mean is None:
+        return NOTHING
+    known = [value for value in values if value is not None]
+    spread = f" ± {score.scale * statistics.stdev(known):.{score.digits}f}" if len(known) > 1 else ""
+    return f"{score.scale * mean:.{score.digits}f}{spread}"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _clock(seconds: float) -> str:
+    """1:02:03, or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+def to_markdown(comparison: Comparison, *, by_length: bool = False) -> str:
+    """Tables for a README: names to the left, numbers to the right."""
+    parts = []
+    for table in tables(comparison, by_length=by_length):
+        lines = [table.headings, ["---", *["---:"] * (len(table.headings) - 1)]]
+        lines += [[cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row] for row in table.cells]
+        parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    parts.append("".join(f"- {note.replace('|', chr(92) + '|')}\n" for note in notes(comparison)))
+    return "\n".join(parts)
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def to_latex(comparison: Comparison, *, by_length: bool = False) -> str:
+    """Tables for a paper, with the package booktabs; what they mean stands above them in comments."""
+    parts = ["".join(f"% {note}\n" for note in notes(comparison))]
+    for table in tables(comparison, by_length=by_length):
+        body = [" & ".join(map(_latex, line)) + r" \\" for line in table.cells]
+        lines = [
+            rf"\begin{{tabular}}{{l{'r' * (len(table.headings) - 1)}}}",
+            r"\toprule",
+            " & ".join(map(_latex, table.headings)) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _latex(text: str) -> str:
+    if text[:1] in "+-" and text[1:2].isdigit():
+        return f"${text}$"  # a minus sign, not a hyphen
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def comparison_to_json(comparison: Comparison, *, by_length: bool = False) -> str:
+    """Every number of every run, in the scales of metrics.json."""
+    return to_json(
+        {
+            "metric": comparison.metric,
+            "baseline": comparison.baseline,
+            "resamples": comparison.resamples,
+            "signatures": dict(comparison.signatures),
+            "set": comparison.test_set,
+            "sentences": comparison.sentences,
+            "rows": [_row(comparison, row, by_length) for row in comparison.rows],
+        }
+    )
+
+
+def _row(comparison: Comparison, row: Row, by_length: bool) -> dict[str, Any]:
+    costs = ("parameters", "steps", "tokens", "seconds", "sentences_per_second")
+    values: dict[str, Any] = {
+        "name": row.name,
+        "settings": dict(row.settings),
+        "runs": [str(run.directory) for run in row.runs],
+        "scores": {name: _summary(row.scores[name]) for name in SCORES},
+        **{name: _mean(row.measured(name)) for name in costs},
+        "against_baseline": None
+        if row.against is None
+        else {
+            "difference": row.against.difference,
+            "interval": list(row.against.interval),
+            "p_value": row.against.p_value,
+        },
+    }
+    if by_length:
+        values["by_length"] = [
+            {"from": low, "to": high, **_summary(found)}
+            for (low, high), found in zip(comparison.buckets, row.by_length, strict=True)
+        ]
+    return values
+
+
+def _summary(values: Sequence[float | None]) -> dict[str, Any]:
+    known = [value for value in values if value is not None]
+    deviation = statistics.stdev(known) if len(known) > 1 else None
+    return {"mean": _mean(values), "deviation": deviation, "values": list(values)}

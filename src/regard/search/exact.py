@@ -1,0 +1,204 @@
+"""Exact search: the most probable output of all, by depth-first branch and bound. It knows the model only as a `Stepper`.
+
+The lectures' exhaustive search (001) made practical. log p(y|x) only falls as y grows, so a partial output that is not more probable than
+the best whole one known cannot begin a better one, and all that begins with it is left out. The beam's answer is the first bound
+(Stahlberg and Byrne 2019). Where the search ends by itself, its answer is the true argmax p(y|x); where it meets its limit of nodes, it is
+the best that was found.
+
+Depth first, but not one by one: of the deepest partial outputs that wait, the most probable are continued together. A model's memory
+only goes forward (`stepper.State`), so for those that have waited it is made again from their tokens.
+
+Shapes: B sentences, S source, n partial outputs of t tokens each that are continued together, V tokens that can be generated.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic
+
+import torch
+from torch import Tensor
+
+from regard.search.beam import beam
+from regard.search.filters import Filters, ReadyFilters
+from regard.search.hypothesis import Hypothesis, Proof, make_hypothesis
+from regard.search.logprobs import log_probabilities, sum_type
+from regard.search.options import NODE_LIMIT, check_count, length_limits
+from regard.search.ranking import Ranking
+from regard.search.stepper import StateT, Stepper
+
+TOGETHER = 64  # partial outputs that are continued by one step of the model
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """What became of the partial outputs that one step continued. Every one has a number, from 0, which is the empty one."""
+
+    sentence: int
+    numbers: list[int]
+    parents: list[int]  # the numbers of those that they continue; the empty one is its own
+    tokens: list[int]  # by which token
+    logprobs: list[float]
+    endings: list[float]  # log-probability of the output that ends here
+    kept: list[int]  # how many continuations are more probable than the best whole output; the others are cut
+    bound: float  # log-probability of the best whole output known then
+
+
+@torch.no_grad()
+def exact(
+    stepper: Stepper[StateT],
+    source: Tensor,  # [B, S]
+    *,
+    max_length: int | Tensor,
+    width: int = 5,
+    node_limit: int = NODE_LIMIT,
+    filters: Filters | None = None,
+    watch: Callable[[Branching], None] | None = None,
+) -> list[list[Hypothesis]]:
+    """For each sentence the most probable output of at most `max_length` tokens and an end mark, with its `proof`.
+
+    `width` is that of the beam that gives the first bound; `node_limit` bounds the partial outputs that are continued, per sentence.
+    Where nothing that ends was found, the answer is the beam's, unfinished.
+    """
+    check_count("node_limit", node_limit)
+    limits = length_limits(max_length, source.shape[0], source.device)
+    first = beam(stepper, source, width=width, alpha=0.0, max_length=max_length, filters=filters)
+    filtered = None if filters is None or not first else filters.ready(limits, stepper.end_token)
+    results = []
+    for row, ([known], limit) in enumerate(zip(first, limits.tolist(), strict=True)):
+        tree = _Tree(stepper, source[row : row + 1], row, limit, node_limit, known, filtered, watch)
+        results.append([tree.search()])
+    return results
+
+
+@dataclass
+class _Waiting:
+    """Partial outputs of one length that are not continued yet, the most probable first."""
+
+    logprobs: Tensor  # [m]
+    parents: Tensor  # [m], numbers of what they continue
+    tokens: Tensor  # [m]
+
+    def part(self, first: int, last: int | None = None) -> "_Waiting":
+        return _Waiting(self.logprobs[first:last], self.parents[first:last], self.tokens[first:last])
+
+    def __len__(self) -> int:
+        return len(self.logprobs)
+
+
+@dataclass
+class _Tree(Generic[StateT]):
+    """The search for one sentence."""
+
+    stepper: Stepper[StateT]
+    source: Tensor  # [1, S]
+    sentence: int
+    limit: int
+    node_limit: int
+    best: Hypothesis
+    filtered: ReadyFilters | None
+    watch: Callable[[Branching], None] | None
+
+    def __post_init__(self) -> None:
+        self._device = self.source.device
+        self._bound = self.best.logprob if self.best.finished else -torch.inf
+        self._parents: list[int] = []  # of every node, by number
+        self._tokens: list[int] = []
+        self._waiting: list[_Waiting] = []  # those of 1 token, of 2 tokens ..
+
+    def search(self) -> Hypothesis:
+        """The answer, with its proof."""
+        batch = _Waiting(
+            torch.zeros(1, dtype=sum_type(self._device), device=self._device),
+            torch.zeros(1, dtype=torch.long, device=self._device),
+            self._ids([self.stepper.start_token]),
+        )
+        said = torch.empty((1, 0), dtype=torch.long, device=self._device)  # [n, t]
+        logits, state = self._read(said)
+        while True:
+            first = len(self._parents)
+            children = self._expand(batch, said, logits)
+            self._waiting.append(children)
+            if not self._backtrack():
+                return replace(self.best, proof=Proof(len(self._parents), proved=self.best.finished))
+            room = self.node_limit - len(self._parents)
+            if not room:
+                return replace(self.best, proof=Proof(len(self._parents), proved=False))
+            count = min(TOGETHER, room)
+            batch, self._waiting[-1] = self._waiting[-1].part(0, count), self._waiting[-1].part(count)
+            if len(children):  # what is deepest now continues what was just read
+                rows = batch.parents - first
+                said = torch.cat([said[rows], batch.tokens[:, None]], dim=1)
+                state = state.reorder(self._ids([0]), rows[None])
+                logits, state, _ = self.stepper.step(batch.tokens[None], state)
+            else:
+                pairs = zip(batch.parents.tolist(), batch.tokens.tolist(), strict=True)
+                said = self._ids([[*self._said(parent), token] for parent, token in pairs])
+                logits, state = self._read(said)
+
+    def _expand(self, batch: _Waiting, said: Tensor, logits: Tensor) -> _Waiting:
+        """The continuations of a batch, said [n, t], that may still lead to something better; and whether it ends in something better."""
+        first = len(self._parents)
+        self._parents += batch.parents.tolist()
+        self._tokens += batch.tokens.tolist()
+        gains = log_probabilities(logits)  # [1, n, V]
+        if self.filtered is not None:
+            gains = self.filtered(gains, said[None], self._ids([self.sentence]))
+        totals = batch.logprobs[:, None] + gains[0].to(batch.logprobs.dtype)  # [n, V]
+        totals = totals.masked_fill(totals.isnan(), -torch.inf)  # nothing can follow
+        endings = totals[:, self.stepper.end_token].clone()
+        row = int(endings.argmax())
+        if float(endings[row]) > self._bound:
+            self._bound = float(endings[row])
+            self.best = make_hypothesis(said[row].tolist(), self._bound, ranking=Ranking(), finished=True)
+        totals[:, self.stepper.end_token] = -torch.inf
+        if said.shape[1] == self.limit:
+            totals = totals.fill_(-torch.inf)
+        if self.watch is not None:
+            kept = (totals > self._bound).sum(dim=1)
+            self.watch(self._told(first, batch, endings, kept))
+        # More than the limit of nodes allows are never continued, and one more shows that the limit was met.
+        count = min(int((totals > self._bound).sum()), self.node_limit - len(self._parents) + 1)
+        logprobs, flat = totals.flatten().topk(count)
+        return _Waiting(logprobs, first + flat // totals.shape[1], flat % totals.shape[1])
+
+    def _backtrack(self) -> bool:
+        """Cut what the bound forbids, so that the deepest that may lead to something better come last; False: nothing is left."""
+        while self._waiting:
+            last = self._waiting[-1]
+            self._waiting[-1] = last.part(0, int((last.logprobs > self._bound).sum()))
+            if len(self._waiting[-1]):
+                return True
+            self._waiting.pop()
+        return False
+
+    def _read(self, said: Tensor) -> tuple[Tensor, StateT]:
+        """Logits [1, n, V] after said [n, t], from the beginning."""
+        together = self._ids([[0] * len(said)])
+        state = self.stepper.start(self.source).reorder(self._ids([0]), together)
+        starts = torch.full((len(said), 1), self.stepper.start_token, dtype=torch.long, device=self._device)
+        for column in torch.cat([starts, said], dim=1).unbind(dim=1):
+            logits, state, _ = self.stepper.step(column[None], state)
+        return logits, state
+
+    def _said(self, number: int) -> list[int]:
+        """The tokens of a node; number 0 is the empty output."""
+        tokens: list[int] = []
+        while number:
+            tokens.append(self._tokens[number])
+            number = self._parents[number]
+        return tokens[::-1]
+
+    def _told(self, first: int, batch: _Waiting, endings: Tensor, kept: Tensor) -> Branching:
+        return Branching(
+            self.sentence,
+            list(range(first, first + len(batch))),
+            batch.parents.tolist(),
+            batch.tokens.tolist(),
+            batch.logprobs.tolist(),
+            endings.tolist(),
+            kept.tolist(),
+            self._bound,
+        )
+
+    def _ids(self, values: list[int] | list[list[int]]) -> Tensor:
+        return torch.tensor(values, dtype=torch.long, device=self._device)

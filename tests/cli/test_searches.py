@@ -1,0 +1,113 @@
+"""The flags of every search: what goes to stdout is what the API returns, and what is wrong is one line."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import regard
+
+LINES = ["je suis étudiant", "", "il m'a entarté"]
+INPUT = "\n".join(LINES) + "\n"
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "decoding.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (["--length-form", "wu", "--stop", "safe"], {"length_form": "wu", "stop": "safe"}),
+        (["--coverage", "0.5", "--stop", "first"], {"coverage": 0.5, "stop": "first"}),
+        (["--groups", "2", "--diversity", "1.5", "--beam", "4"], {"groups": 2, "diversity": 1.5, "beam": 4}),
+        (["--mbr", "5", "--temperature", "2", "--seed", "3"], {"mbr": 5, "temperature": 2.0, "seed": 3}),
+        (["--min-length", "4", "--no-repeat", "2"], {"min_length": 4, "no_repeat": 2}),
+        (["--suppress", "▁the", "--suppress", "<unk>"], {"suppress": ["▁the", "<unk>"]}),
+    ],
+)
+def test_flags_are_the_options_of_the_api(command, small_run: Path, flags: list[str], options: dict) -> None:
+    result = command("translate", small_run, "--max-length", "8", *flags, stdin=INPUT)
+    expected = [one.text for one in regard.load(small_run).translate(LINES, max_length=8, **options)]
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "".join(f"{text}\n" for text in expected)
+
+
+def test_exact_search_reports_on_standard_error(command, small_run: Path) -> None:
+    result = command("translate", small_run, "--exact", "--node-limit", "40", "--max-length", "6", stdin=INPUT)
+    found = regard.load(small_run).translate(LINES, exact=True, node_limit=40, max_length=6)
+    assert result.out == "".join(f"{one.text}\n" for one in found)
+    first, last = result.err.splitlines()  # the empty line needs no search
+    assert first.startswith("regard: line 1: ")
+    assert last.startswith("regard: line 3: ")
+    assert first.endswith(f", {found[0].proof.nodes} nodes")
+    assert ("not proved" in first) == (not found[0].proof.proved)
+
+
+def test_prefixes_and_phrases_stand_after_tabs(command, small_run: Path) -> None:
+    lines = "je dors\tI am\ta student\tred\n\nil dort\n"
+    result = command("translate", small_run, "--with-prefix", "--with-phrases", "--beam", "8", stdin=lines)
+    first, second, third, _ = result.out.split("\n")
+    assert first.startswith("I am")
+    assert "a student" in first
+    assert "red" in first
+    assert second == ""
+    assert third == regard.load(small_run).translate(["il dort"], beam=8)[0].text
+    assert result.err == ""
+    only = command("translate", small_run, "--with-phrases", stdin="je dors\tmy cat 日本\n")
+    assert "my cat 日本" in only.out
+
+
+def test_what_cannot_be_met_is_a_warning_and_the_other_lines_come_out(command, small_run: Path) -> None:
+    lines = f"je dors\t{'student ' * 50}\nil dort\n"
+    result = command("translate", small_run, "--with-phrases", "--max-length", "6", stdin=lines)
+    plain = command("translate", small_run, "--max-length", "6", stdin="je dors\nil dort\n")
+    assert (result.code, result.out) == (0, plain.out)
+    [warning] = result.err.splitlines()
+    assert warning.startswith("regard: warning: line 1: its translation does not have 'student student")
+
+
+def test_an_ensemble_with_itself_is_itself(command, small_run: Path) -> None:
+    alone = command("translate", small_run, "--nbest", "2", stdin=INPUT).out
+    both = command("translate", small_run, "--ensemble", small_run, "--nbest", "2", stdin=INPUT).out
+    assert [line.split(" ||| ")[:2] for line in both.splitlines()] == [
+        line.split(" ||| ")[:2] for line in alone.splitlines()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--stop", "never"], "stop = 'never'"),
+        (["--length-form", "log"], "length_form = 'log'"),
+        (["--coverage", "-1"], "coverage"),
+        (["--groups", "2"], "groups = 2: a beam of 5"),
+        (["--diversity", "2"], "--groups"),
+        (["--node-limit", "7"], "--exact"),
+        (["--exact", "--sample"], "sample and exact"),
+        (["--mbr", "-1"], "mbr = -1"),
+        (["--min-length", "9", "--max-length", "3"], "min_length = 9"),
+        (["--no-repeat", "-2"], "no_repeat = -2"),
+        (["--suppress", "▁zzzzz"], "▁zzzzz"),
+        (["--ensemble", "/nowhere"], "/nowhere"),
+        (["--exact", "--with-phrases"], "phrases are for beam search"),
+    ],
+)
+def test_bad_values_are_one_line(command, small_run: Path, flags: list[str], expected: str) -> None:
+    result = command("translate", small_run, *flags, stdin="je dors\tun\n")
+    assert (result.code, result.out) == (2, "")
+    [line] = result.err.splitlines()
+    assert line.startswith("regard: ")
+    assert expected in line
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"), re.findall(r"^\w+ (.*) \| regard translate runs/demo(.*)$", PAGE, re.MULTILINE)
+)
+def test_the_examples_of_the_page(command, small_run: Path, given: str, flags: str) -> None:
+    [text] = shlex.split(given)
+    less = ["--max-length", "8", *(["--node-limit", "30"] if "--exact" in flags else [])]
+    result = command(
+        "translate", small_run, *shlex.split(flags), *less, stdin=text.replace("\\t", "\t").replace("\\n", "\n")
+    )
+    assert result.code == 0
+    assert len(result.out.splitlines()) == (3 if "--nbest" in flags else 1)
+    assert "warning" not in result.err

@@ -1,0 +1,51 @@
+"""Small bundles of pocket sentences: random weights whose outputs end, at different lengths."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.bundle.bundle import save_bundle
+from regard.bundle.config import BundleConfig, VocabularySizes
+from regard.data.pocket.corpus import pocket_split
+from regard.models.build import build_model
+from regard.models.config import ModelConfig
+from regard.text.build import TokenizerPair, learn_pair
+from regard.text.config import TextConfig
+
+SPLIT = pocket_split(300, 10, 40)
+TEXTS = [pair.french for pair in SPLIT.test]
+SIZE = {"layers": 2, "decoder_layers": 1, "width": 32, "heads": 4, "feed_forward": 48, "max_positions": 90}
+
+
+@cache
+def _tokenizers(joint: bool) -> TokenizerPair:
+    config = TextConfig.parse({"kind": "bpe", "joint": joint, "vocabulary": 400})
+    return learn_pair(config, lambda: [(pair.french, pair.english) for pair in SPLIT.train])
+
+
+def random_bundle(path: Path, *, joint: bool = True, ending: float = 1.5, **model: Any) -> Path:
+    """A bundle at `path`. ending: added to the logit of the end mark, at any step."""
+    tokenizers = _tokenizers(joint)
+    sizes = (len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary))
+    config = BundleConfig(
+        model=ModelConfig.parse({**SIZE, **model}),
+        vocabulary=VocabularySizes(source=sizes[0], target=sizes[1], joint=joint),
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(11)
+        network = build_model(config.model, *sizes, joint)
+        with torch.no_grad():
+            for name, parameter in network.named_parameters():  # none may be zero or one: a lost one would not show
+                if name.endswith("_bias.table"):
+                    parameter.normal_()
+                elif parameter.dim() == 1:
+                    parameter.add_(torch.randn_like(parameter) * 0.1)
+                elif "embedding" not in name and name != "output":
+                    parameter.mul_(2.0)
+            end = network.output_table()[0]
+            last = network.decoder_norm if config.model.norm == "pre" else network.decoder[-1].around_feed_forward.norm
+            last.bias.add_(ending * end / end.square().sum())
+    save_bundle(path, network.state_dict(), config, tokenizers)
+    return path
