@@ -21,7 +21,7 @@ from regard.data.batches import make_batch, plan
 from regard.data.config import DataConfig
 from regard.data.prepare import Prepared, prepare
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 from regard.text.config import TextConfig
 from regard.train.config import RunConfig, TrainConfig
 from regard.train.events import Step
@@ -47,7 +47,7 @@ def main() -> None:
             config = RunConfig(
                 data=data,
                 text=text,
-                model=ModelConfig(dropout=dropout),
+                model=TransformerConfig(dropout=dropout),
                 train=TrainConfig(
                     batch_tokens=BATCH_TOKENS,
                     optimizer="adamw",

@@ -217,7 +217,7 @@ def _regard(
     """regard's own step, as its loop makes it."""
     import torch
 
-    from regard.models.config import ModelConfig
+    from regard.models.config import TransformerConfig
     from regard.train.config import RunConfig, TrainConfig
     from regard.train.loop import advance
     from regard.train.memory import keep_large_blocks
@@ -227,7 +227,7 @@ def _regard(
     config = RunConfig(
         data=data,
         text=text,
-        model=ModelConfig.parse({"preset": options["preset"], "dropout": DROPOUT}),
+        model=TransformerConfig.parse({"preset": options["preset"], "dropout": DROPOUT}),
         train=TrainConfig(
             batch_tokens=options["batch_tokens"],
             optimizer="muon" if "Muon" in name else "adamw",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from regard.errors import ConfigError
 
@@ -117,11 +118,22 @@ def to_toml(group: type[BaseModel], path: str = "") -> str:
         default = field.get_default(call_default_factory=True, validated_data={})
         if isinstance(default, BaseModel):
             inner = f"{path}{name}"
-            tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}")
+            others = [group for group in _groups(field) if group is not type(default)]
+            tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}{_other_kinds(field, others)}")
             continue
         lines.append(f"# {field.description}" if field.description else "")
         lines.append(f"# {name} =" if default is None else f"# {name} = {json.dumps(default, ensure_ascii=False)}")
     return "\n".join(line for line in lines if line) + "\n" + "".join(tables)
+
+
+def _other_kinds(field: FieldInfo, groups: Sequence[type[BaseModel]]) -> str:
+    """What else a table may hold, where a key chooses among several groups of settings."""
+    key = str(field.discriminator)
+    return "".join(
+        f"# With {key} = {json.dumps(group.model_fields[key].default)} the settings are others: "
+        f"{', '.join(name for name in group.model_fields if name != key)}.\n"
+        for group in groups
+    )
 
 
 def _toml_value(text: str) -> Any:
@@ -137,9 +149,16 @@ def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the settings"
+    path = [str(part) for part in first["loc"]]
+    key = ".".join(_names(root, path)) or "the settings"
     if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; {_suggestion(root, [str(part) for part in first['loc']])}"
+        return f"unknown key {key!r}; {_suggestion(root, path)}"
+    context = first.get("ctx", {})
+    if first["type"] == "union_tag_invalid":
+        tag = str(context["discriminator"]).strip("'")
+        return (
+            f"{key}.{tag} = {context['tag']!r}: input should be {str(context['expected_tags']).replace(', ', ' or ')}"
+        )
     message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
     shown = "" if isinstance(given, dict) else f" = {given!r}"
@@ -147,26 +166,62 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
 
 
 def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:
-    """The nearest valid name beside the wrong one, or the same name in another table, or all that is valid there."""
+    """The nearest valid name beside the wrong one, or where else there is such a name, or all that is valid there."""
     *tables, name = path
+    shown = _names(root, tables)
+    for chooser, value, group in _alternatives(root, tables):
+        if name in group.model_fields:
+            return f"it needs {'.'.join([*shown, chooser])} = {value!r}"
     beside = list(_level(root, tables).model_fields)
-    near = [".".join([*tables, found]) for found in difflib.get_close_matches(name, beside, n=1, cutoff=0.5)]
-    elsewhere = [f"{table}.{name}" for table in root.model_fields if name in _level(root, [table]).model_fields]
+    near = [".".join([*shown, found]) for found in difflib.get_close_matches(name, beside, n=1, cutoff=0.5)]
+    elsewhere = [
+        f"{table}.{name}"
+        for table, field in root.model_fields.items()
+        if any(name in group.model_fields for group in _groups(field))
+    ]
     if elsewhere and not tables:
         return f"did you mean {elsewhere[0]!r}?"
     return f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(beside))}"
 
 
+def _names(root: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """A path of pydantic's as the user writes it: without what names the choice among several groups."""
+    return [name for place, name in enumerate(path) if place == 0 or not _chooses(root, path[:place])]
+
+
+def _chooses(root: type[BaseModel], path: Sequence[str]) -> bool:
+    """Whether what follows `path` names a group instead of a key."""
+    field = _level(root, path[:-1]).model_fields.get(path[-1])
+    return field is not None and field.discriminator is not None
+
+
+def _alternatives(root: type[BaseModel], path: Sequence[str]) -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """The groups among which the end of `path` chose one: the key that chooses, its value, the group."""
+    if len(path) < 2 or not _chooses(root, path[:-1]):
+        return
+    field = _level(root, path[:-2]).model_fields[path[-2]]
+    for group in _groups(field):
+        key = str(field.discriminator)
+        yield key, str(group.model_fields[key].default), group
+
+
 def _level(root: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
     """The table of settings that `path` leads to, or as far as it leads."""
     level: type[BaseModel] = root
-    for name in path:
+    steps = iter(path)
+    for name in steps:
         field = level.model_fields.get(name)
-        if field is None:
-            break
-        candidates = [field.annotation, *get_args(field.annotation)]
-        groups = [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)]
-        if not groups:
+        groups = [] if field is None else _groups(field)
+        if field is None or not groups:
             break
         level = groups[0]
+        if field.discriminator is not None:
+            chosen = next(steps, None)
+            level = next((one for one in groups if one.model_fields[str(field.discriminator)].default == chosen), level)
     return level
+
+
+def _groups(field: FieldInfo) -> list[type[BaseModel]]:
+    """The groups of settings that a field may hold."""
+    candidates = [field.annotation, *get_args(field.annotation)]
+    return [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)]

@@ -9,7 +9,7 @@ import torch
 from regard.bundle.bundle import save_bundle
 from regard.bundle.config import BundleConfig, Languages, VocabularySizes
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 from regard.models.transformer import Transformer
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
@@ -32,7 +32,7 @@ def _parts(kind: str = "char", joint: bool = True, **model: object) -> Parts:
         source=len(tokenizers.source.vocabulary), target=len(tokenizers.target.vocabulary), joint=joint
     )
     config = BundleConfig(
-        model=ModelConfig.parse({**size, **model}),
+        model=TransformerConfig.parse({**size, **model}),
         vocabulary=sizes,
         languages=Languages(source="fr", target="en"),
     )

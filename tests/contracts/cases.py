@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import ModelConfig, RecurrentConfig, TransformerConfig
 
 VOCABULARY = 12
 PAD = VOCABULARY - 1
@@ -68,18 +68,53 @@ def _transformers() -> Iterator[ModelCase]:
         "rotary-pre-silu": {"positions": "rotary", "norm": "pre", "activation": "silu"},
         "rotary-post-relu": {"positions": "rotary", "norm": "post", "activation": "relu"},
         "deep-encoder": {"encoder_layers": 3, "decoder_layers": 1},
+        "parameter-free-score": {"score": "parameter_free"},
+        "dot-score-rotary": {"score": "dot", "positions": "rotary"},
+        "general-score": {"score": "general"},
+        "additive-score-relative": {"score": "additive", "positions": "relative", "score_width": 5},
+        "concat-score": {"score": "concat"},
+        "cosine-score": {"score": "cosine"},
+        "mahalanobis-score": {"score": "mahalanobis", "layers": 1, "score_width": 2},
+        "gaussian-score-rotary": {"score": "gaussian", "positions": "rotary"},
+        "latent-score": {"score": "latent"},
     }
     for name, options in variants.items():
-        config = ModelConfig(**{**size, **options})
+        config = TransformerConfig(**{**size, **options})
         yield ModelCase(f"transformer-{name}", _builder(config, joint=True), TRANSLATES)
-    yield ModelCase("transformer-separate-vocabularies", _builder(ModelConfig(**size), joint=False), TRANSLATES)
+    yield ModelCase("transformer-separate-vocabularies", _builder(TransformerConfig(**size), joint=False), TRANSLATES)
+
+
+def _recurrent() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {"layers": 1, "width": 16, "dropout": 0.0, "max_positions": 32}
+    variants: dict[str, dict[str, Any]] = {
+        "rnn-plain": {"cell": "rnn", "attention": False},
+        "gru-plain": {"cell": "gru", "attention": False, "layers": 2},
+        "lstm-plain": {"cell": "lstm", "attention": False, "layers": 2, "bidirectional": False},
+        "rnn-additive": {"cell": "rnn", "score": "additive"},
+        "gru-additive-deep": {"cell": "gru", "score": "additive", "layers": 3},
+        "lstm-additive": {"cell": "lstm", "score": "additive"},
+        "lstm-additive-deep-uneven": {"layers": 2, "embedding": 10, "encoder_width": 24, "score_width": 5},
+        "lstm-untied-one-direction": {"tie": False, "bidirectional": False, "score": "scaled_dot"},
+        "lstm-feeding": {"cell": "lstm", "input_feeding": True, "score": "general", "encoder_layers": 2},
+        "gru-feeding-deep": {"cell": "gru", "input_feeding": True, "score": "dot", "layers": 2},
+        "rnn-feeding-location": {"cell": "rnn", "input_feeding": True, "score": "location"},
+        "convolutional": {"encoder": "convolutional", "layers": 2, "decoder_layers": 1, "encoder_width": 20},
+        "convolutional-plain": {"encoder": "convolutional", "attention": False, "kernel": 5},
+        **{
+            f"gru-{score}": {"cell": "gru", "score": score}
+            for score in ("parameter_free", "concat", "cosine", "location", "mahalanobis", "gaussian", "latent")
+        },
+    }
+    for name, options in variants.items():
+        yield ModelCase(f"recurrent-{name}", _builder(RecurrentConfig(**{**size, **options}), joint=True), TRANSLATES)
+    yield ModelCase("recurrent-separate-vocabularies", _builder(RecurrentConfig(**size), joint=False), TRANSLATES)
 
 
 def _builder(config: ModelConfig, joint: bool) -> Build:
     return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=joint)
 
 
-CASES: tuple[ModelCase, ...] = tuple(_transformers())
+CASES: tuple[ModelCase, ...] = (*_transformers(), *_recurrent())
 
 
 def sources(lengths: tuple[int, ...] = (6, 3, 1, 5), vocabulary: int = VOCABULARY, seed: int = 2) -> Tensor:

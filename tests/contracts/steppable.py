@@ -110,11 +110,15 @@ def the_source_matters(case: ModelCase) -> None:
 
 
 def a_sentence_does_not_depend_on_its_batch(case: ModelCase) -> None:
-    model, source = Lively(case.random()), sources((6, 3, 1, 5, 2, 4))
-    together = beam(model, source, width=3, max_length=8, nbest=3)
-    said = {one.tokens for found in together for one in found}
-    assert len(said) > 4, "results that are all alike would prove nothing"
-    assert len({len(tokens) for tokens in said}) > 1
+    source = sources((6, 3, 1, 5, 2, 4))
+    for seed in range(1, 9):
+        model = Lively(case.random(seed=seed))
+        together = beam(model, source, width=3, max_length=8, nbest=3)
+        said = {one.tokens for found in together for one in found}
+        if len(said) > 4 and len({len(tokens) for tokens in said}) > 1:
+            break
+    else:
+        raise AssertionError("results that are all alike would prove nothing")
     for row, found in zip(source, together, strict=True):
         [alone] = beam(model, row[row != PAD][None], width=3, max_length=8, nbest=3)
         assert_same(found, alone)

@@ -7,6 +7,7 @@ import pytest
 
 from contracts import causal, differentiable, searchable, steppable
 from contracts.cases import CASES, ModelCase
+from regard.layers.scores import SCORES
 
 
 def able(capability: str) -> list[object]:
@@ -47,3 +48,14 @@ def test_the_cases_cover_the_transformer() -> None:
     for positions in ("sinusoidal", "learned", "relative", "rotary"):
         for norm in ("pre", "post"):
             assert any(f"{positions}-{norm}" in name for name in names)
+
+
+def test_the_cases_cover_cells_and_scores() -> None:
+    names = [case.name for case in CASES]
+    for cell in ("rnn", "gru", "lstm"):
+        for way in ("plain", "additive", "feeding"):
+            assert any(name.startswith(f"recurrent-{cell}-{way}") for name in names)
+    for score in set(SCORES) - {"dot", "scaled_dot", "general", "additive"}:
+        assert f"recurrent-gru-{score}" in names
+    for score in set(SCORES) - {"scaled_dot", "location"}:  # the first is every other case, the second is refused
+        assert any(name.startswith(f"transformer-{score.replace('_', '-')}-score") for name in names)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.engine.model import Model
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 from regard.ops.probe import Probe, within
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
@@ -97,7 +97,7 @@ def random_model(learned: Callable[..., TokenizerPair]) -> Callable[..., Model]:
     def make(kind: str = "bpe", joint: bool = False, options: dict[str, Any] | None = None, **settings: Any) -> Model:
         tokenizers = learned(kind, joint)
         size = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.5}
-        config = ModelConfig.parse({**size, **settings})
+        config = TransformerConfig.parse({**size, **settings})
         with torch.random.fork_rng():
             torch.manual_seed(5)
             network = build_model(

@@ -11,7 +11,7 @@ from regard.bundle.locate import write_pointer
 from regard.engine.load import load
 from regard.engine.model import Model
 from regard.errors import BundleError, ConfigError
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 
 SIZE = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.5}
 
@@ -19,7 +19,7 @@ SIZE = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.5
 def saved(model: Model, path: Path, **settings: object) -> None:
     pair = model.tokenizers
     config = BundleConfig(
-        model=ModelConfig.parse({**SIZE, **settings}),
+        model=TransformerConfig.parse({**SIZE, **settings}),
         vocabulary=VocabularySizes(
             source=len(pair.source.vocabulary), target=len(pair.target.vocabulary), joint=pair.joint
         ),

@@ -6,7 +6,7 @@ import torch
 from regard.engine.model import Model
 from regard.explain.beam_tree import beam_tree
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 from regard.text.build import learn_pair
 from regard.text.config import TextConfig
 
@@ -18,7 +18,7 @@ def model() -> Model:
     torch.manual_seed(2)
     size = len(tokenizers.source.vocabulary)
     network = build_model(
-        ModelConfig(layers=1, width=16, heads=2, feed_forward=16, dropout=0.0), size, size, joint=True
+        TransformerConfig(layers=1, width=16, heads=2, feed_forward=16, dropout=0.0), size, size, joint=True
     )
     with torch.no_grad():
         network.target_embedding.weight.mul_(3.0)  # sharper than a fresh network, so that hypotheses differ

@@ -5,13 +5,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.build import build_model
-from regard.models.config import PRESETS, ModelConfig
+from regard.models.config import PRESETS, TransformerConfig
 from regard.models.transformer import Transformer
 
 VOCABULARY, PAD = 23, 22
 
 
-def torch_oracle(network: Transformer, config: ModelConfig) -> nn.Transformer:
+def torch_oracle(network: Transformer, config: TransformerConfig) -> nn.Transformer:
     """`nn.Transformer` with our weights."""
     oracle = nn.Transformer(
         d_model=config.width,
@@ -80,7 +80,9 @@ def oracle_logits(oracle: nn.Transformer, network: Transformer, source: Tensor, 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_forward_and_gradients_match_torch(norm: str, activation: str) -> None:
     torch.manual_seed(1)
-    config = ModelConfig(layers=2, width=16, heads=4, feed_forward=24, dropout=0.0, norm=norm, activation=activation)
+    config = TransformerConfig(
+        layers=2, width=16, heads=4, feed_forward=24, dropout=0.0, norm=norm, activation=activation
+    )
     network = build_model(config, VOCABULARY, VOCABULARY, joint=True).to(torch.float64)
     for parameter in network.parameters():  # biases and gains away from their start, so that they are tested too
         if parameter.dim() == 1:
@@ -120,22 +122,22 @@ def test_forward_and_gradients_match_torch(norm: str, activation: str) -> None:
 
 def test_base_is_the_lectures_size() -> None:
     """N = 6, 512 wide, 8 heads of 64, 2048 inside; the parameters by hand: 44.1 million without embeddings."""
-    assert PRESETS["base"] == {"layers": 6, "width": 512, "heads": 8, "feed_forward": 2048}
-    network = build_model(ModelConfig(preset="base", norm="post"), 100, 100, joint=True)
+    assert PRESETS["transformer"]["base"] == {"layers": 6, "width": 512, "heads": 8, "feed_forward": 2048}
+    network = build_model(TransformerConfig(preset="base", norm="post"), 100, 100, joint=True)
     attention, feed_forward, norm = 4 * (512 * 512 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert sum(p.numel() for p in network.parameters()) == 6 * (encoder + decoder) + 100 * 512
 
 
 def test_a_preset_fills_only_what_is_not_given() -> None:
-    config = ModelConfig.parse({"preset": "small", "layers": 2})
+    config = TransformerConfig.parse({"preset": "small", "layers": 2})
     assert (config.layers, config.width, config.feed_forward) == (2, 256, 1024)
-    assert ModelConfig.parse(config.model_dump()) == config
+    assert TransformerConfig.parse(config.model_dump()) == config
 
 
 @pytest.mark.parametrize(("joint", "tie", "matrices"), [(True, True, 1), (False, True, 2), (True, False, 3)])
 def test_tying(joint: bool, tie: bool, matrices: int) -> None:
-    network = build_model(ModelConfig(width=16, heads=2, feed_forward=16, layers=1, tie=tie), 30, 30, joint=joint)
+    network = build_model(TransformerConfig(width=16, heads=2, feed_forward=16, layers=1, tie=tie), 30, 30, joint=joint)
     large = [p for name, p in network.named_parameters() if "embedding" in name or name == "output"]
     assert len(large) == matrices
     assert network.target_embedding.weight[29].abs().max() == 0.0  # the pad row
@@ -145,8 +147,8 @@ def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -
     """Statement 15."""
     source, target = torch.randint(0, 20, (1, 700)), torch.randint(0, 20, (1, 3))
     sizes = {"width": 16, "heads": 2, "feed_forward": 16, "layers": 1}
-    assert torch.isfinite(build_model(ModelConfig(**sizes), 30, 30, joint=True)(source, target)).all()
-    learned = build_model(ModelConfig(**sizes, positions="learned", max_positions=600), 30, 30, joint=True)
+    assert torch.isfinite(build_model(TransformerConfig(**sizes), 30, 30, joint=True)(source, target)).all()
+    learned = build_model(TransformerConfig(**sizes, positions="learned", max_positions=600), 30, 30, joint=True)
     with pytest.raises(ValueError, match=r"700 tokens.*reach 600"):
         learned(source, target)
 
@@ -154,7 +156,7 @@ def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -
 def test_without_positions_order_is_invisible() -> None:
     """Statement 13: with the positional table zeroed, the encoder is permutation-equivariant; with it, it is not."""
     torch.manual_seed(0)
-    network = build_model(ModelConfig(width=16, heads=2, feed_forward=16, layers=2), 30, 30, joint=True).eval()
+    network = build_model(TransformerConfig(width=16, heads=2, feed_forward=16, layers=2), 30, 30, joint=True).eval()
     source, order = torch.tensor([[3, 4, 5, 6, 7]]), torch.tensor([4, 2, 0, 1, 3])
     with_positions = network.encode(source)[0][:, order] - network.encode(source[:, order])[0]
     assert with_positions.abs().max() > 1e-2

@@ -45,7 +45,7 @@ def test_weights_by_hand() -> None:
     torch.testing.assert_close(attend(query, keys, values), torch.tensor([[10 * first + 20 * (1 - first)]]))
 
 
-def test_other_scores_take_the_explicit_path() -> None:
+def test_the_unscaled_dot_by_hand() -> None:
     query, keys = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     values = torch.tensor([[10.0], [20.0]])
     first = math.exp(2) / (math.exp(2) + 1)

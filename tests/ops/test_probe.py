@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 from regard.models.transformer import Transformer
 from regard.ops.probe import Probe
 
-CONFIG = ModelConfig(layers=2, width=16, heads=2, feed_forward=32)
+CONFIG = TransformerConfig(layers=2, width=16, heads=2, feed_forward=32)
 
 
 @pytest.fixture

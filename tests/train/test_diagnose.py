@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import RecurrentConfig, TransformerConfig
 from regard.settings import merged
 from regard.train.config import RunConfig, TrainConfig
 from regard.train.diagnose import Diagnosis, parts
@@ -19,7 +19,7 @@ from regard.train.events import Diagnosed, Event, Step
 from regard.train.optimizer import Optimizer
 from regard.train.run import train_run
 
-SIZES = ModelConfig(layers=2, width=16, heads=2, feed_forward=32, dropout=0.0)
+SIZES = TransformerConfig(layers=2, width=16, heads=2, feed_forward=32, dropout=0.0)
 DECODER_BLOCK = ("attention", "cross", "feed_forward")
 
 
@@ -162,6 +162,14 @@ def test_parts_from_input_to_output() -> None:
     assert list(free) == [*source, *blocks, *target, *others, "output"]
     biased = parts(build_model(SIZES.model_copy(update={"positions": "relative"}), 20, 30, joint=False))
     assert list(biased)[:2] == ["source_embedding", "source_bias"]
+
+
+def test_parts_of_a_recurrent_network() -> None:
+    network = build_model(RecurrentConfig(width=8, tie=False), 20, 30, joint=False)
+    assert list(parts(network)) == [
+        *("source_embedding", "encoder", "bridge"),
+        *("target_embedding", "decoder", "output"),
+    ]
 
 
 @pytest.mark.parametrize("joint", [True, False])

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.config import TransformerConfig
 from regard.train.config import TrainConfig
 from regard.train.muon import Muon, orthogonalised
 from regard.train.optimizer import Optimizer
 
-SIZES = ModelConfig(layers=1, width=16, heads=2, feed_forward=32, positions="learned", max_positions=16)
+SIZES = TransformerConfig(layers=1, width=16, heads=2, feed_forward=32, positions="learned", max_positions=16)
 
 
 @pytest.mark.parametrize("shape", [(3, 16, 16), (2, 8, 24), (2, 24, 8)])

@@ -65,15 +65,22 @@ class BundleConfig(Settings):
     def _check_sizes(self) -> Self:
         if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
             raise ValueError("vocabulary.joint needs the same size on both sides")
-        _, decoder = self.model.depth
-        if self.alignment is not None and self.alignment.layer is not None and self.alignment.layer >= decoder:
-            raise ValueError(f"alignment.layer {self.alignment.layer} is not among the {decoder} decoder layers")
+        layers = self.model.looking_layers
+        if self.alignment is not None and self.alignment.layer is not None and self.alignment.layer >= layers:
+            raise ValueError(
+                f"alignment.layer {self.alignment.layer} is not among the {layers} decoder layers that attend"
+            )
         return self
 
     @property
     def reach(self) -> int | None:
         """The longest sequence that the network has positions for, end mark included; None: any."""
-        return self.model.max_positions if self.model.positions == "learned" else None
+        return self.model.reach
+
+    @property
+    def aligns(self) -> bool:
+        """Whether the network looks at the source, so that words can be aligned by it."""
+        return self.model.looking_layers > 0
 
 
 def read_config(directory: Path) -> BundleConfig:

@@ -58,7 +58,12 @@ def _result(row: dict[str, Any]) -> SentenceResult:
 
 
 def _maps(model: Model, rows: list[dict[str, Any]]) -> list[AlignmentMap]:
-    """Maps of a few sentences of different lengths, the longer first; the reference is what the gold links speak of."""
+    """Maps of a few sentences of different lengths, the longer first; the reference is what the gold links speak of.
+
+    Of a model that does not look at the source there are none.
+    """
+    if model.bundle is not None and not model.bundle.config.aligns:
+        return []
     fitting = [row for row in rows if MAP_WORDS[0] <= len(row["source"].split()) <= MAP_WORDS[1]] or rows
     by_length = sorted(fitting, key=lambda row: -len(row["source"].split()))
     chosen = by_length[:: max(1, len(by_length) // SHOWN_MAPS)][:SHOWN_MAPS]

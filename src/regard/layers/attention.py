@@ -12,25 +12,40 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.layers.positions import RotaryPositions
+from regard.layers.scores import Score
 from regard.ops.attention import attend, attention_weights
 from regard.ops.probe import Probe
+from regard.ops.scores import scaled_dot
 
 Memory = tuple[Tensor, Tensor]
 """Keys and values, [B, H, S, d] each."""
 
 
 class MultiHeadAttention(nn.Module):
-    """Attention of H heads. Keys and values are projected by `remember`, so that a decoder can keep them."""
+    """Attention of H heads. Keys and values are projected by `remember`, so that a decoder can keep them.
 
-    def __init__(self, *, width: int, heads: int, rotary: RotaryPositions | None = None) -> None:
+    The score compares head by head, with one set of weights for all heads: each has projections of its own. Without one it is the scaled
+    dot product. `projected=False` leaves queries and keys as they come, for the score that has no parameters at all.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        heads: int,
+        rotary: RotaryPositions | None = None,
+        score: Score | None = None,
+        projected: bool = True,
+    ) -> None:
         super().__init__()
         assert width % heads == 0, f"width {width} does not divide by {heads} heads"
         self.heads = heads
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
+        self.query = nn.Linear(width, width) if projected else nn.Identity()
+        self.key = nn.Linear(width, width) if projected else nn.Identity()
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
         self.rotary = rotary
+        self.score = score
 
     def forward(
         self,
@@ -44,14 +59,17 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:  # [B, T, D]
         if memory is None:
             query, keys, values = self._split(_joint(x, [self.query, self.key, self.value]))
-            keys = self._turned(keys, first)
+            keys = self._kept(keys, first)
         else:
             (query,), (keys, values) = self._split([self.query(x)]), memory
         query = self._turned(query, first)
+        if self.score is not None:
+            query = self.score.ask(query)
+        compare = scaled_dot if self.score is None else self.score.compare
         if probe is None:
-            context = attend(query, keys, values, mask=mask, causal=causal)
+            context = attend(query, keys, values, score=compare, mask=mask, causal=causal)
         else:
-            weights = probe.see("weights", attention_weights(query, keys, mask=mask, causal=causal))
+            weights = probe.see("weights", attention_weights(query, keys, score=compare, mask=mask, causal=causal))
             context = probe.see("context", weights @ probe.see("values", values))
         joined: Tensor = self.output(context.transpose(1, 2).flatten(2))
         return joined
@@ -62,6 +80,11 @@ class MultiHeadAttention(nn.Module):
             return x
         turned: Tensor = self.rotary(x, first)
         return turned
+
+    def _kept(self, keys: Tensor, first: int) -> Tensor:
+        """[B, H, S, d]: keys as queries are compared with them."""
+        turned = self._turned(keys, first)
+        return turned if self.score is None else self.score.remember(turned)
 
     def _split(self, projected: Sequence[Tensor]) -> list[Tensor]:
         """Each [B, T, D] -> [B, H, T, d]"""
@@ -74,14 +97,15 @@ def remember(attentions: Sequence[MultiHeadAttention], x: Tensor, first: int = 0
     memories = []
     for attention, key, value in zip(attentions, projected, projected, strict=True):
         keys, values = attention._split([key, value])
-        memories.append((attention._turned(keys, first), values))
+        memories.append((attention._kept(keys, first), values))
     return memories
 
 
-def _joint(x: Tensor, maps: Sequence[nn.Linear]) -> Sequence[Tensor]:
+def _joint(x: Tensor, maps: Sequence[nn.Linear | nn.Identity]) -> Sequence[Tensor]:
     """Each map of x, in one matrix product where there are rows enough to repay joining the weights."""
-    if x.shape[:-1].numel() < x.shape[-1]:
-        return [linear(x) for linear in maps]
-    weight = torch.cat([linear.weight for linear in maps])
-    bias = torch.cat([linear.bias for linear in maps])
+    linears = [linear for linear in maps if isinstance(linear, nn.Linear)]
+    if x.shape[:-1].numel() < x.shape[-1] or len(linears) < len(maps):
+        return [one(x) for one in maps]
+    weight = torch.cat([linear.weight for linear in linears])
+    bias = torch.cat([linear.bias for linear in linears])
     return F.linear(x, weight, bias).chunk(len(maps), dim=-1)

@@ -1,11 +1,18 @@
 """The one table from config to network."""
 
-from regard.models.config import ModelConfig
+from collections.abc import Callable
+
+from regard.models.config import ModelConfig, RecurrentConfig, TransformerConfig
+from regard.models.network import EncoderDecoder
+from regard.models.recurrent import Recurrent
 from regard.models.transformer import Transformer
 
-MODELS = {"transformer": Transformer}
+MODELS: dict[type[TransformerConfig | RecurrentConfig], Callable[..., EncoderDecoder]] = {
+    TransformerConfig: Transformer,
+    RecurrentConfig: Recurrent,
+}
 
 
-def build_model(config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> Transformer:
+def build_model(config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> EncoderDecoder:
     """A freshly initialised network; `joint` says that both sides share one vocabulary."""
-    return MODELS[config.kind](config, source_vocabulary, target_vocabulary, joint)
+    return MODELS[type(config)](config, source_vocabulary, target_vocabulary, joint)

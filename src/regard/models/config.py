@@ -1,21 +1,67 @@
-"""What a model can be asked to be. A preset means a size and nothing else; any size can be overridden beside it."""
+"""What a model can be asked to be, one group of settings a kind.
 
-from typing import Any, Literal
+A preset means a size and nothing else; any size can be overridden beside it.
+"""
 
-from pydantic import Field, model_validator
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from regard.settings import Settings
 
-PRESETS: dict[str, dict[str, int]] = {
-    "tiny": {"layers": 4, "width": 128, "heads": 4, "feed_forward": 256},
-    "small": {"layers": 4, "width": 256, "heads": 4, "feed_forward": 1024},
-    "base": {"layers": 6, "width": 512, "heads": 8, "feed_forward": 2048},
+PRESETS: dict[str, dict[str, dict[str, int]]] = {
+    "transformer": {
+        "tiny": {"layers": 4, "width": 128, "heads": 4, "feed_forward": 256},
+        "small": {"layers": 4, "width": 256, "heads": 4, "feed_forward": 1024},
+        "base": {"layers": 6, "width": 512, "heads": 8, "feed_forward": 2048},
+    },
+    "recurrent": {
+        "tiny": {"layers": 1, "width": 256},
+        "small": {"layers": 2, "width": 512},
+        "base": {"layers": 4, "width": 1000},
+    },
 }
-"""`base` is the lectures' size (Vaswani et al. 2017, table 3); `tiny` is that of Wu et al. 2021 for Multi30k."""
+"""`base` is the lectures' size (Vaswani et al. 2017, table 3) and that of Luong et al. 2015; a Transformer's `tiny` is that of Wu et al.
+2021 for Multi30k."""
+
+SIZES = frozenset(size for kind in PRESETS.values() for preset in kind.values() for size in preset)
+"""Every setting that a preset decides."""
+
+ScoreName = Literal[
+    "parameter_free",
+    "dot",
+    "scaled_dot",
+    "general",
+    "concat",
+    "additive",
+    "cosine",
+    "location",
+    "mahalanobis",
+    "gaussian",
+    "latent",
+]
+TURNABLE = ("dot", "scaled_dot", "cosine", "gaussian")  # scores that rotary positions turn into scores of distance
+EQUALLY_WIDE = ("parameter_free", "mahalanobis")  # scores that take a query and a key as they are
 
 
-class ModelConfig(Settings):
+class _Sized(Settings):
+    """Settings of one kind of network, whose preset fills the sizes that are not given."""
+
+    presets: ClassVar[dict[str, dict[str, int]]]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_size(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            size = cls.presets.get(str(values.get("preset", "tiny")), {})
+            return {**size, **{key: value for key, value in values.items() if value is not None or key not in size}}
+        return values
+
+
+class TransformerConfig(_Sized):
     """An encoder-decoder Transformer."""
+
+    presets = PRESETS["transformer"]
 
     kind: Literal["transformer"] = "transformer"
     """Which network."""
@@ -43,19 +89,15 @@ class ModelConfig(Settings):
     """The reach of learned positions; the others have no limit."""
     activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
     """The non-linearity of the feed-forward network."""
+    score: ScoreName = "scaled_dot"
+    """How a query is compared with a key; all but the scaled dot product are slower."""
+    score_width: int | None = Field(default=None, ge=1, le=8192)
+    """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_size(cls, values: Any) -> Any:
-        if isinstance(values, dict):
-            size = PRESETS.get(str(values.get("preset", "tiny")), {})
-            return {**size, **{key: value for key, value in values.items() if value is not None or key not in size}}
-        return values
-
     @model_validator(mode="after")
-    def _check_heads(self) -> "ModelConfig":
+    def _check_heads(self) -> Self:
         if self.width % self.heads:
             raise ValueError(
                 f"model.width {self.width} does not divide by model.heads {self.heads}; change one of them"
@@ -64,7 +106,133 @@ class ModelConfig(Settings):
             raise ValueError(f"model.width {self.width} with {self.heads} heads gives odd halves; use even numbers")
         return self
 
+    @model_validator(mode="after")
+    def _check_score(self) -> Self:
+        if self.score == "location":
+            raise ValueError(
+                "model.score 'location' does not look at the keys, which in a Transformer are all that tells one word from another; "
+                "choose another score, or model.kind = 'recurrent'"
+            )
+        if self.positions == "rotary" and self.score not in TURNABLE:
+            raise ValueError(
+                f"model.score {self.score!r} does not read the distance that model.positions 'rotary' puts into queries and keys; "
+                f"choose other positions, or one of {', '.join(TURNABLE)}"
+            )
+        return self
+
     @property
     def depth(self) -> tuple[int, int]:
         """Blocks in the encoder and in the decoder."""
         return self.encoder_layers or self.layers, self.decoder_layers or self.layers
+
+    @property
+    def looking_layers(self) -> int:
+        """Layers of the decoder that attend to the source."""
+        return self.depth[1]
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence that there are positions for, end mark included; None: any."""
+        return self.max_positions if self.positions == "learned" else None
+
+
+class RecurrentConfig(_Sized):
+    """A recurrent encoder-decoder, with attention or through a single vector."""
+
+    presets = PRESETS["recurrent"]
+
+    kind: Literal["recurrent"] = "recurrent"
+    """Which network."""
+    preset: Literal["tiny", "small", "base"] = "tiny"
+    """The size that fills whatever of layers and width is not given."""
+    layers: int = Field(default=1, ge=1, le=64)
+    """Layers of the encoder and of the decoder."""
+    encoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Layers of the encoder, where they differ from `layers`."""
+    decoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Layers of the decoder, where they differ from `layers`."""
+    width: int = Field(default=256, ge=2, le=8192)
+    """Width of the decoder's states."""
+    encoder_width: int | None = Field(default=None, ge=2, le=8192)
+    """Width of the encoder's states, both directions together, where it differs from `width`."""
+    embedding: int | None = Field(default=None, ge=2, le=8192)
+    """Width of the embeddings, where it differs from `width`."""
+    cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    """What a step does."""
+    encoder: Literal["recurrent", "convolutional"] = "recurrent"
+    """What reads the source."""
+    bidirectional: bool = True
+    """Whether a recurrent encoder reads from both ends, each giving half of a state."""
+    kernel: int = Field(default=3, ge=1, le=63)
+    """Tokens that one layer of a convolutional encoder sees at once, an odd number."""
+    attention: bool = True
+    """Whether the decoder looks at the source; without, one vector tells it all."""
+    input_feeding: bool = False
+    """Attend with the new state and feed the result to the next step (Luong), instead of attending with the last one (Bahdanau)."""
+    score: ScoreName = "additive"
+    """How the decoder's state is compared with the encoder's."""
+    score_width: int | None = Field(default=None, ge=1, le=8192)
+    """Inner width of the score, or of the space that it compares in; `width` if not given, of latent a quarter."""
+    max_positions: int = Field(default=512, ge=1, le=65536)
+    """The longest source of the score location; the others have no limit."""
+    dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Share of units zeroed in training: of embeddings, between layers, before the output."""
+    tie: bool = True
+    """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+
+    @model_validator(mode="after")
+    def _check_encoder(self) -> Self:
+        if self.encoder == "recurrent" and self.bidirectional and self.source_width % 2:
+            raise ValueError(
+                f"a bidirectional encoder of width {self.source_width} has no equal halves; use an even model.encoder_width"
+            )
+        if self.encoder == "convolutional" and (self.kernel % 2 == 0 or self.embedding_width % 2):
+            raise ValueError(
+                f"a convolutional encoder needs an odd model.kernel, not {self.kernel}, and an even model.embedding, "
+                f"not {self.embedding_width}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_attention(self) -> Self:
+        if self.input_feeding and not self.attention:
+            raise ValueError("model.input_feeding feeds what attention found; it needs model.attention = true")
+        if self.attention and self.score in EQUALLY_WIDE and self.source_width != self.width:
+            raise ValueError(
+                f"model.score {self.score!r} compares states of equal width, but model.encoder_width is {self.source_width} and "
+                f"model.width {self.width}; make them equal or choose another score"
+            )
+        return self
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Layers of the encoder and of the decoder."""
+        return self.encoder_layers or self.layers, self.decoder_layers or self.layers
+
+    @property
+    def looking_layers(self) -> int:
+        """Layers of the decoder that attend to the source."""
+        return int(self.attention)
+
+    @property
+    def source_width(self) -> int:
+        """Width of the encoder's states."""
+        return self.encoder_width or self.width
+
+    @property
+    def embedding_width(self) -> int:
+        """Width of the embeddings."""
+        return self.embedding or self.width
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence that there are positions for, end mark included; None: any."""
+        return self.max_positions if self.attention and self.score == "location" else None
+
+
+def _with_kind(values: Any) -> Any:
+    return {"kind": "transformer", **values} if isinstance(values, dict) else values
+
+
+ModelConfig = Annotated[TransformerConfig | RecurrentConfig, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+"""The settings of a network; its kind, a Transformer if not given, decides which settings there are."""

@@ -1,4 +1,4 @@
-"""What a Transformer remembers between two steps of a search. It satisfies `search.State` by its shape, without knowing it.
+"""What a network remembers between two steps of a search. Each satisfies `search.State` by its shape, without knowing it.
 
 Shapes: B sentences, k hypotheses each, H heads, S source, t tokens said so far, d head width.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard.layers.attention import Memory
+from regard.layers.decoders import SourceMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,17 @@ class TransformerState:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRecord:
-    """What one step saw: the cross-attention of each hypothesis, mean of the last layer's heads, [B, k, S]."""
+class RecurrentState:
+    """What there is to look at, once a sentence, and the decoder's state of each hypothesis."""
 
-    attention: Tensor
+    source: SourceMemory | None  # None: a decoder without attention
+    rows: tuple[Tensor, ...]  # [B * k, ..] each
+    hypotheses: int  # k
+
+    def reorder(self, sentences: Tensor, parents: Tensor) -> "RecurrentState":
+        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+        rows = (sentences[:, None] * self.hypotheses + parents).flatten()
+        source = self.source
+        if source is not None and len(sentences) != len(source.keys):
+            source = source.keep(sentences)
+        return RecurrentState(source, tuple(part[rows] for part in self.rows), parents.shape[1])

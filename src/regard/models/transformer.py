@@ -1,7 +1,6 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017; the lectures' main subject), teacher-forced and step by step.
 
-It takes ids and returns logits. Ids: `</s>` 0, pad last; the decoder starts from pad, and pad has no logit, so that it can neither be
-generated nor take probability in the loss.
+It takes ids and returns logits, as `models.network` says.
 
 Shapes: B batch, S source, T target, D width, H heads, V outputs (the target vocabulary without pad), k hypotheses.
 """
@@ -15,19 +14,19 @@ from regard.layers.attention import Memory, MultiHeadAttention, remember
 from regard.layers.dropout import Dropout
 from regard.layers.feed_forward import FeedForward
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
+from regard.layers.scores import SCORES, Score, ScoreShape
 from regard.layers.transformer import DecoderBlock, EncoderBlock
-from regard.models.config import ModelConfig
-from regard.models.state import StepRecord, TransformerState
+from regard.models.config import TransformerConfig
+from regard.models.network import EncoderDecoder, StepRecord
+from regard.models.state import TransformerState
 from regard.ops.masks import additive, causal, real_tokens
 from regard.ops.probe import Probe, within
 
 
-class Transformer(nn.Module):
+class Transformer(EncoderDecoder):
     """Encoder, decoder and the projection to the vocabulary."""
 
-    end_token = 0
-
-    def __init__(self, config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
+    def __init__(self, config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
         super().__init__()
         self.source_pad, self.target_pad = source_vocabulary - 1, target_vocabulary - 1
         self.start_token = self.target_pad
@@ -64,6 +63,8 @@ class Transformer(nn.Module):
                 nn.init.zeros_(parameter)  # no preference of distance to begin with
             elif parameter.dim() == 2:
                 nn.init.xavier_uniform_(parameter)
+            elif name.endswith("score.vector"):
+                nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
             elif name.endswith("norm.weight"):
                 nn.init.ones_(parameter)
             else:
@@ -71,10 +72,6 @@ class Transformer(nn.Module):
         for embedding in {self.source_embedding, self.target_embedding}:
             assert embedding.padding_idx is not None
             embedding.weight[embedding.padding_idx].zero_()
-
-    def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
-        return self.project(self.hidden(source, target_in, probe))
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """What the projection turns into logits, [B, T, D]."""
@@ -104,10 +101,6 @@ class Transformer(nn.Module):
         """The keys and values that each block of the decoder makes of the source's hidden states."""
         return remember([block.cross for block in self.decoder if isinstance(block, DecoderBlock)], memory)
 
-    def project(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> logits [..., V]"""
-        return hidden @ self.output_table()[: self.target_pad].T
-
     def output_table(self) -> Tensor:
         """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
         return self.target_embedding.weight if self.output is None else self.output
@@ -117,8 +110,8 @@ class Transformer(nn.Module):
         assert source is not None, "an encoder-decoder needs a source"
         memory, source_mask = self.encode(source)
         read = tuple(self._read(memory))
-        nothing = read[0][0][:, :, :0]  # [B, H, 0, d]
-        state = TransformerState(read, source_mask, ((nothing, nothing),) * len(read), 1, 0)
+        nothing = tuple((keys[:, :, :0], values[:, :, :0]) for keys, values in read)
+        state = TransformerState(read, source_mask, nothing, 1, 0)
         for column in range(0 if prefix is None else prefix.shape[1]):
             assert prefix is not None
             _, state, _ = self.step(prefix[:, column, None], state)
@@ -167,7 +160,7 @@ class Transformer(nn.Module):
         return dropped if probe is None else probe.see("embedding", dropped)
 
 
-def _added_positions(config: ModelConfig) -> AddedPositions | None:
+def _added_positions(config: TransformerConfig) -> AddedPositions | None:
     if config.positions == "sinusoidal":
         return SinusoidalPositions(config.width)
     if config.positions == "learned":
@@ -175,20 +168,39 @@ def _added_positions(config: ModelConfig) -> AddedPositions | None:
     return None
 
 
-def _relative_bias(config: ModelConfig, *, bidirectional: bool) -> RelativeBias | None:
+def _relative_bias(config: TransformerConfig, *, bidirectional: bool) -> RelativeBias | None:
     """One table for all blocks of a stack, as in T5."""
     return RelativeBias(config.heads, bidirectional=bidirectional) if config.positions == "relative" else None
 
 
-def _feed_forward(config: ModelConfig) -> FeedForward:
+def _feed_forward(config: TransformerConfig) -> FeedForward:
     return FeedForward(
         width=config.width, inner=config.feed_forward, activation=config.activation, dropout=config.dropout
     )
 
 
-def _encoder_block(config: ModelConfig, rotary: RotaryPositions | None) -> EncoderBlock:
+def _attention(config: TransformerConfig, rotary: RotaryPositions | None) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        width=config.width,
+        heads=config.heads,
+        rotary=rotary,
+        score=_score(config),
+        projected=config.score != "parameter_free",
+    )
+
+
+def _score(config: TransformerConfig) -> Score | None:
+    """Of one attention; None: the scaled dot product."""
+    if config.score == "scaled_dot":
+        return None
+    head = config.width // config.heads
+    inner = config.score_width or (max(1, head // 4) if config.score == "latent" else head)
+    return SCORES[config.score](ScoreShape(query=head, key=head, inner=inner, positions=config.max_positions))
+
+
+def _encoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> EncoderBlock:
     return EncoderBlock(
-        attention=MultiHeadAttention(width=config.width, heads=config.heads, rotary=rotary),
+        attention=_attention(config, rotary),
         feed_forward=_feed_forward(config),
         width=config.width,
         dropout=config.dropout,
@@ -196,10 +208,10 @@ def _encoder_block(config: ModelConfig, rotary: RotaryPositions | None) -> Encod
     )
 
 
-def _decoder_block(config: ModelConfig, rotary: RotaryPositions | None) -> DecoderBlock:
+def _decoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> DecoderBlock:
     return DecoderBlock(
-        attention=MultiHeadAttention(width=config.width, heads=config.heads, rotary=rotary),
-        cross=MultiHeadAttention(width=config.width, heads=config.heads),
+        attention=_attention(config, rotary),
+        cross=_attention(config, None),
         feed_forward=_feed_forward(config),
         width=config.width,
         dropout=config.dropout,

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.ops.masks import causal as causal_mask
-from regard.ops.scores import Score, scaled_dot
+from regard.ops.scores import Score, dot, scaled_dot
 
 
 def attend(
@@ -27,6 +27,8 @@ def attend(
     assert not causal or query.shape[-2] == keys.shape[-2], "causal attention is between a sequence and itself"
     if score is scaled_dot:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
+    if score is dot:
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal, scale=1.0)
     return attention_weights(query, keys, score=score, mask=mask, causal=causal) @ values
 
 

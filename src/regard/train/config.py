@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from regard.data.config import DataConfig
-from regard.models.config import ModelConfig
+from regard.models.config import ModelConfig, TransformerConfig
 from regard.settings import Settings
 from regard.text.config import TextConfig
 
@@ -110,15 +110,15 @@ class RunConfig(Settings):
 
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
-    model: ModelConfig = ModelConfig()
+    model: ModelConfig = TransformerConfig()
     train: TrainConfig = TrainConfig()
 
     @model_validator(mode="after")
     def _check_positions(self) -> "RunConfig":
         longest = self.data.max_length + 1
-        if self.model.positions == "learned" and self.model.max_positions < longest:
+        if self.model.reach is not None and self.model.reach < longest:
             raise ValueError(
-                f"model.max_positions {self.model.max_positions} is shorter than the longest example, data.max_length "
+                f"model.max_positions {self.model.reach} is shorter than the longest example, data.max_length "
                 f"{self.data.max_length} and an end mark; raise the one or lower the other"
             )
         return self

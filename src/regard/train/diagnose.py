@@ -16,7 +16,7 @@ from torch.nn.utils import get_total_norm
 from regard.train.events import PartNorms
 
 INPUT_TO_OUTPUT = (
-    *("embedding", "source_embedding", "source_positions", "source_bias", "encoder", "encoder_norm"),
+    *("embedding", "source_embedding", "source_positions", "source_bias", "encoder", "encoder_norm", "bridge"),
     *("target_embedding", "target_positions", "target_bias", "decoder", "decoder_norm", "output"),
 )
 LAST_NORMS = ("encoder_norm", "decoder_norm")

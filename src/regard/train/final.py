@@ -32,7 +32,7 @@ def final_evaluation(model: Model, prepared: Prepared) -> Final:
     hypotheses = [translation.text for translation in translations]
     forced = model.score(sources, references)
     error_rate = None
-    if gold is not None:
+    if gold is not None and (model.bundle is None or model.bundle.config.aligns):
         predicted = [frozenset(alignment.links) for alignment in model.align(sources, references)]
         error_rate = alignment_error_rate(predicted, gold).aer
     metrics = evaluate_translations(

@@ -20,7 +20,7 @@ from regard.data.prepare import Prepared
 from regard.engine.model import Model
 from regard.errors import TrainError
 from regard.metrics.perplexity import perplexity
-from regard.models.transformer import Transformer
+from regard.models.network import EncoderDecoder
 from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
 from regard.train.config import RunConfig
@@ -43,7 +43,7 @@ class Job:
     config: RunConfig
     run: Path
     prepared: Prepared
-    network: Transformer
+    network: EncoderDecoder
     model: Model  # the same network, ready to translate
     optimizer: Optimizer
     average: MovingAverage | None

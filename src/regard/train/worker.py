@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.data.batches import make_batch
 from regard.data.prepare import Prepared
-from regard.models.transformer import Transformer
+from regard.models.network import EncoderDecoder
 from regard.train.config import RunConfig
 from regard.train.loss import batch_loss
 from regard.train.optimizer import Optimizer
@@ -44,7 +44,7 @@ class Worker:
         number: int,
         config: RunConfig,
         prepared: Prepared,
-        network: Transformer,
+        network: EncoderDecoder,
         optimizer: Optimizer,
         gradients: list[list[Tensor]],  # of each worker, where there are several: in shared memory
         device: torch.device,
@@ -122,7 +122,7 @@ def _gradients(parameters: list[nn.Parameter]) -> list[Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def gradient_buffers(network: Transformer, workers: int) -> list[list[Tensor]]:
+def gradient_buffers(network: EncoderDecoder, workers: int) -> list[list[Tensor]]:
     """Where the gradients of several workers meet; one alone needs no such place."""
     if workers == 1:
         return []

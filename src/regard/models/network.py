@@ -1,0 +1,55 @@
+"""What every encoder-decoder offers to those who train, search and explain it. It satisfies `search.Stepper` by its shape.
+
+Ids: `</s>` 0, pad last; the decoder starts from pad, and pad has no logit, so that it can neither be generated nor take probability in the
+loss.
+
+Shapes: B batch, S source, T target, D width of what is projected, V outputs (the target vocabulary without pad), k hypotheses.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from regard.ops.probe import Probe
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What one step saw: where each hypothesis looked in the source, mean of the last layer's heads, [B, k, S]."""
+
+    attention: Tensor
+
+
+class EncoderDecoder(nn.Module, ABC):
+    """A network that reads a source and says a target, teacher-forced or step by step."""
+
+    end_token = 0
+    source_pad: int
+    target_pad: int
+    start_token: int
+
+    def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
+        return self.project(self.hidden(source, target_in, probe))
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
+        return hidden @ self.output_table()[: self.target_pad].T
+
+    @abstractmethod
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """What the projection turns into logits, [B, T, D]."""
+
+    @abstractmethod
+    def output_table(self) -> Tensor:
+        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+
+    @abstractmethod
+    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Any:
+        """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor, state: Any, record: bool = False) -> tuple[Tensor, Any, StepRecord | None]:
+        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
