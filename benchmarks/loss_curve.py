@@ -47,7 +47,7 @@ def main() -> None:
             config = RunConfig(
                 data=data,
                 text=text,
-                model=TransformerConfig(dropout=dropout),
+                model=TransformerConfig(positions="sinusoidal", dropout=dropout),
                 train=TrainConfig(
                     batch_tokens=BATCH_TOKENS,
                     optimizer="adamw",

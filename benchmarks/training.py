@@ -227,7 +227,7 @@ def _regard(
     config = RunConfig(
         data=data,
         text=text,
-        model=TransformerConfig.parse({"preset": options["preset"], "dropout": DROPOUT}),
+        model=TransformerConfig.parse({"preset": options["preset"], "positions": "sinusoidal", "dropout": DROPOUT}),
         train=TrainConfig(
             batch_tokens=options["batch_tokens"],
             optimizer="muon" if "Muon" in name else "adamw",

@@ -81,7 +81,14 @@ def oracle_logits(oracle: nn.Transformer, network: Transformer, source: Tensor, 
 def test_forward_and_gradients_match_torch(norm: str, activation: str) -> None:
     torch.manual_seed(1)
     config = TransformerConfig(
-        layers=2, width=16, heads=4, feed_forward=24, dropout=0.0, norm=norm, activation=activation
+        layers=2,
+        width=16,
+        heads=4,
+        feed_forward=24,
+        dropout=0.0,
+        norm=norm,
+        activation=activation,
+        positions="sinusoidal",
     )
     network = build_model(config, VOCABULARY, VOCABULARY, joint=True).to(torch.float64)
     for parameter in network.parameters():  # biases and gains away from their start, so that they are tested too
@@ -147,7 +154,7 @@ def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -
     """Statement 15."""
     source, target = torch.randint(0, 20, (1, 700)), torch.randint(0, 20, (1, 3))
     sizes = {"width": 16, "heads": 2, "feed_forward": 16, "layers": 1}
-    assert torch.isfinite(build_model(TransformerConfig(**sizes), 30, 30, joint=True)(source, target)).all()
+    assert torch.isfinite(build_model(TransformerConfig(**sizes, positions="sinusoidal"), 30, 30, joint=True)(source, target)).all()
     learned = build_model(TransformerConfig(**sizes, positions="learned", max_positions=600), 30, 30, joint=True)
     with pytest.raises(ValueError, match=r"700 tokens.*reach 600"):
         learned(source, target)
@@ -156,10 +163,17 @@ def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -
 def test_without_positions_order_is_invisible() -> None:
     """Statement 13: with the positional table zeroed, the encoder is permutation-equivariant; with it, it is not."""
     torch.manual_seed(0)
-    network = build_model(TransformerConfig(width=16, heads=2, feed_forward=16, layers=2), 30, 30, joint=True).eval()
+    config = TransformerConfig(width=16, heads=2, feed_forward=16, layers=2, positions="sinusoidal")
+    network = build_model(config, 30, 30, joint=True).eval()
     source, order = torch.tensor([[3, 4, 5, 6, 7]]), torch.tensor([4, 2, 0, 1, 3])
     with_positions = network.encode(source)[0][:, order] - network.encode(source[:, order])[0]
     assert with_positions.abs().max() > 1e-2
     network.source_positions.table.zero_()
     without = network.encode(source)[0][:, order] - network.encode(source[:, order])[0]
     assert without.abs().max() < 1e-5
+
+
+def test_a_score_that_cannot_read_rotary_positions_gets_others_unless_it_is_told() -> None:
+    assert TransformerConfig().positions == TransformerConfig(score="cosine").positions == "rotary"
+    assert TransformerConfig(score="additive").positions == "sinusoidal"
+    assert TransformerConfig(score="additive", positions="relative").positions == "relative"

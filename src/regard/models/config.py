@@ -84,7 +84,7 @@ class TransformerConfig(_Sized):
     norm: Literal["pre", "post"] = "pre"
     """Normalise before each sublayer, or after it as in 2017."""
     positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "rotary"
-    """How the order of tokens is told."""
+    """How the order of tokens is told. Where none is given and the score does not read rotary ones, they are sinusoidal."""
     max_positions: int = Field(default=512, ge=1, le=65536)
     """The reach of learned positions; the others have no limit."""
     activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
@@ -95,6 +95,13 @@ class TransformerConfig(_Sized):
     """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_positions(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("score", "scaled_dot") not in TURNABLE:
+            return {"positions": "sinusoidal", **values}
+        return values
 
     @model_validator(mode="after")
     def _check_heads(self) -> Self:
