@@ -23,7 +23,7 @@ def train(
     test_tgt: Annotated[str | None, typer.Option(help="Test target.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language; else the file's suffix.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language; else the file's suffix.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, small or base.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, tiny-deep, small or base.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes of training.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Start from named settings: 2017.")] = None,
@@ -98,7 +98,7 @@ def summary(metrics: dict[str, Any]) -> str:
 def run_settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
     """The recipe, changed by the file, changed by the flags, changed by `--set`."""
     from regard.errors import ConfigError
-    from regard.models.config import PRESETS
+    from regard.models.config import SIZES
     from regard.settings import merged, override, read_json, read_toml
     from regard.train.recipes import RECIPES
 
@@ -110,7 +110,7 @@ def run_settings(config: Path | None, recipe: str | None, flags: dict[str, Any],
         values = merged(values, read_json(config) if config.suffix == ".json" else read_toml(config))  # .json: of a run
     if preset is not None:  # the size that is asked for, not the one that a file wrote out
         values = merged(values, {"model": {}})
-        for size in PRESETS.get(preset, {}):
+        for size in SIZES:
             values["model"].pop(size, None)
     given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
     return override(merged(values, {table: keys for table, keys in given.items() if keys}), sets)
