@@ -4,11 +4,12 @@
     python benchmarks/decoding.py runs/en-de --text test.en --stream 20000           # and text to text, as `regard translate` does it
     python benchmarks/decoding.py runs/en-de --text test.en --memory 20000 200000    # and the memory that this takes
 
-One trained model in every program. Each lives in a process of its own and waits while another works; standard error tells what is done. `regard` gets text and gives
-text. `CTranslate2` gets the pieces, made and sorted beforehand, in the batches that were fastest of several when it warmed up, with one
-worker of one thread for each core, and gives pieces. `Hugging Face` gets ids in regard torch's batches, and gives ids; pre-norm models
-run as its Pegasus, post-norm as its Marian. A ratio is the median over the rounds, with the smallest and largest. `same` is the share of
-sentences whose text is that of regard torch. Needs `transformers` and `ctranslate2` (the extra `benchmarks`).
+One trained model in every program. Each lives in a process of its own and waits while another works; standard error tells how far it is.
+`regard` gets text and gives text. `CTranslate2` gets the pieces, made and sorted beforehand, in the batches that were fastest of several
+when it warmed up, with one worker of one thread for each core, and gives pieces. `Hugging Face` gets ids in regard torch's batches, and
+gives ids; pre-norm models run as its Pegasus, post-norm as its Marian. A ratio is the median over the rounds, with the smallest and
+largest. `same` is the share of sentences whose text is that of regard torch. Needs `transformers` and `ctranslate2` (the extra
+`benchmarks`).
 """
 
 import argparse
@@ -180,7 +181,9 @@ def _same(texts: dict[tuple[str, int], list[str]], name: str, beam: int) -> str:
 def _bleu(arguments: argparse.Namespace, texts: list[str]) -> float:
     from regard.metrics.translation import bleu
 
-    pairs = zip(*(path.read_text(encoding="utf-8").split("\n") for path in (arguments.text, arguments.ref)), strict=True)
+    pairs = zip(
+        *(path.read_text(encoding="utf-8").split("\n") for path in (arguments.text, arguments.ref)), strict=True
+    )
     references = [reference for line, reference in pairs if line.strip()][: len(texts)]
     return bleu(texts, references, tokenize=arguments.tokenize).value
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 POSITIONS = 4096  # rows of the table of sinusoids, which has no end with us; others keep to it
-_LAYOUT = 1  # of what is written here; a change makes all that is cached anew
+_LAYOUT = 2  # of what is written here; a change makes all that is cached anew
 _EPSILON = 1e-5  # of `nn.LayerNorm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
@@ -71,6 +71,7 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be converted: {why}; use the torch engine")
     spec, tensors = _spec(bundle.config.model), load_file(bundle.directory / WEIGHTS)
+    _check_numbers(tensors, bundle)
     try:
         _fill(spec, tensors, bundle)
     except KeyError as missing:
@@ -84,6 +85,17 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     spec.optimize(quantization=precision)
     with disk_errors(directory):
         spec.save(str(directory))
+
+
+def _check_numbers(tensors: "Tensors", bundle: OpenBundle) -> None:
+    """Refuse weights that no search can be made with: one that computes no scores would not notice."""
+    import numpy as np
+
+    for name, values in tensors.items():
+        if not np.isfinite(values).all():
+            raise BundleError(
+                f"{bundle.directory / WEIGHTS}: {name} holds what is not a number: the training diverged; take another checkpoint"
+            )
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-
 BLOCK = 64  # tokens; measured best for vocabularies of thousands
 
 
@@ -50,10 +49,11 @@ def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
         return Candidates(chosen, flat // outputs, flat % outputs)
     whole, rest = gains.split([blocks * BLOCK, outputs - blocks * BLOCK], dim=-1)
     whole = whole.unflatten(-1, (blocks, BLOCK))  # [b, k, n, BLOCK]
-    best = _sums(logprobs, whole.amax(dim=-1)).flatten(1).topk(count, dim=1, sorted=False).indices  # [b, count], of k * n
-    parents, first = best // blocks, best % blocks * BLOCK  # the hypothesis and the first token of each
+    largest = _sums(logprobs, whole.amax(dim=-1)).flatten(1)  # [b, k * n]
+    best = largest.topk(count, dim=1, sorted=False).indices
+    parents, numbers = best // blocks, best % blocks  # [b, count], whose block, and which
     rows = torch.arange(sentences, device=gains.device)[:, None]
-    inside = _sums(logprobs.gather(1, parents), whole[rows, parents, best % blocks])  # [b, count, BLOCK]
+    inside = _sums(logprobs.gather(1, parents), whole[rows, parents, numbers])  # [b, count, BLOCK]
     chosen, flat = torch.cat([inside.flatten(1), _sums(logprobs, rest).flatten(1)], dim=1).topk(count, dim=1)
     block = (flat // BLOCK).clamp(max=count - 1)
     beside = flat - count * BLOCK  # at least 0 where it is in no whole block
@@ -61,7 +61,7 @@ def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
     return Candidates(
         chosen,
         torch.where(beside < 0, parents.gather(1, block), beside // left),
-        torch.where(beside < 0, first.gather(1, block) + flat % BLOCK, blocks * BLOCK + beside % left),
+        torch.where(beside < 0, numbers.gather(1, block) * BLOCK + flat % BLOCK, blocks * BLOCK + beside % left),
     )
 
 
