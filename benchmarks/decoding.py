@@ -154,11 +154,22 @@ def memory(arguments: argparse.Namespace) -> None:
             began = time.perf_counter()
             command = [*REGARD, "translate", str(arguments.bundle), "-i", f"{home}/in", "-o", f"{home}/out"]
             child = subprocess.Popen([*command, "--engine", "ct2", "--beam", "1"])
-            _, status, used = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
+            peak = 0
+            while child.poll() is None:
+                peak = max(peak, _peak_memory(child.pid))
+                time.sleep(0.05)
             if child.returncode:
                 raise SystemExit(f"regard translate ended with exit code {child.returncode}")
-        print(f"| {count:,} | {used.ru_maxrss / 1024:,.0f} | {time.perf_counter() - began:,.1f} |", flush=True)
+        print(f"| {count:,} | {peak / 1024:,.0f} | {time.perf_counter() - began:,.1f} |", flush=True)
+
+
+def _peak_memory(pid: int) -> int:
+    """The most that a process had so far, in kilobytes. (What `wait4` says of a child counts its parent too.)"""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
 
 
 def say(message: str) -> None:

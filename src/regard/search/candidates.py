@@ -47,8 +47,8 @@ def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
         totals = _sums(logprobs, gains).flatten(1)
         chosen, flat = totals.topk(min(count, totals.shape[1]), dim=1)
         return Candidates(chosen, flat // outputs, flat % outputs)
-    whole, rest = gains.split([blocks * BLOCK, outputs - blocks * BLOCK], dim=-1)
-    whole = whole.unflatten(-1, (blocks, BLOCK))  # [b, k, n, BLOCK]
+    whole = gains[..., : blocks * BLOCK].view(sentences, hypotheses, blocks, BLOCK)
+    rest = gains[..., blocks * BLOCK :]
     largest = _sums(logprobs, whole.amax(dim=-1)).flatten(1)  # [b, k * n]
     best = largest.topk(count, dim=1, sorted=False).indices
     parents, numbers = best // blocks, best % blocks  # [b, count], whose block, and which
