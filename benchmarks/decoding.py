@@ -2,12 +2,14 @@
 
     python benchmarks/decoding.py runs/en-de --text test.en --ref test.de            # 1,000 sentences, and one at a time
     python benchmarks/decoding.py runs/en-de --text test.en --stream 20000           # and text to text, as `regard translate` does it
+    python benchmarks/decoding.py runs/en-de --text test.en --memory 20000 200000    # and the memory that this takes
 
-One trained model in every program. Each lives in a process of its own and waits while another works. `regard` gets text and gives
-text. `CTranslate2` gets the pieces, made and sorted beforehand, in the batches that were fastest of several when it warmed up, with one
-worker of one thread for each core, and gives pieces. `Hugging Face` gets ids in regard torch's batches, and gives ids; pre-norm models
-run as its Pegasus, post-norm as its Marian. A ratio is the median over the rounds, with the smallest and largest. `same` is the share of
-sentences whose text is that of regard torch. Needs `transformers` and `ctranslate2` (the extra `benchmarks`).
+One trained model in every program. Each lives in a process of its own and waits while another works; standard error tells how far it is.
+`regard` gets text and gives text. `CTranslate2` gets the pieces, made and sorted beforehand, in the batches that were fastest of several
+when it warmed up, with one worker of one thread for each core, and gives pieces. `Hugging Face` gets ids in regard torch's batches, and
+gives ids; pre-norm models run as its Pegasus, post-norm as its Marian. A ratio is the median over the rounds, with the smallest and
+largest. `same` is the share of sentences whose text is that of regard torch. Needs `transformers` and `ctranslate2` (the extra
+`benchmarks`).
 """
 
 import argparse
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from importlib.metadata import version
 from itertools import cycle, islice
@@ -40,6 +43,7 @@ PAIRS = {
     "regard ct2 int8": "CTranslate2 int8",
 }
 STREAMING = tuple(name for name in NAMES if "ct2" in name or "CTranslate2" in name)
+CORES = len(os.sched_getaffinity(0))
 CT2_BATCHES = (512, 1024, 2048, 4096)  # tokens
 REGARD = [sys.executable, "-c", "from regard.cli.main import run; run()"]
 Seconds = dict[tuple[str, str, int], list[float]]  # (task, name, beam) -> of each round
@@ -56,6 +60,9 @@ def main() -> None:
     parser.add_argument(
         "--stream", type=int, default=0, help="lines from text to text; the text is repeated up to so many"
     )
+    parser.add_argument(
+        "--memory", type=int, nargs="+", default=[], help="lines that `regard translate -o` is measured with, greedily"
+    )
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
     parser.add_argument(
         "--alpha", type=float, default=0.0, help="Hugging Face counts the end mark: compare with it at 0"
@@ -71,13 +78,16 @@ def main() -> None:
         runner.dismiss()
     report(arguments, seconds, texts)
     startup(arguments)
+    if arguments.memory:
+        memory(arguments)
 
 
 def rounds(arguments: argparse.Namespace, runners: dict[str, "Runner"]) -> Seconds:
     """Every task by everyone, in turns."""
     found: Seconds = {}
     tasks = ["together", "singly"] + ["stream"] * (arguments.stream > 0)
-    for _ in range(arguments.rounds):
+    for number in range(arguments.rounds):
+        say(f"round {number + 1} of {arguments.rounds}")
         for task in tasks:
             for beam in arguments.beams:
                 for name, runner in runners.items():
@@ -92,7 +102,7 @@ def report(arguments: argparse.Namespace, seconds: Seconds, texts: dict[tuple[st
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "ctranslate2", "transformers"))
     print(
         f"{count:,} sentences of {arguments.text.name}, alpha {arguments.alpha:g}, {arguments.rounds} rounds; {versions}, "
-        f"{platform.machine()}, {os.cpu_count()} cores\n"
+        f"{platform.machine()}, {CORES} cores\n"
     )
     heads = [
         *(f"sentences/s, beam {beam}" for beam in beams),
@@ -133,6 +143,40 @@ def startup(arguments: argparse.Namespace) -> None:
         print(f"| regard translate --engine {engine} | {statistics.median(found[1:]):.2f} |")
 
 
+def memory(arguments: argparse.Namespace) -> None:
+    """The largest resident memory of `regard translate -o` for files of several sizes."""
+    lines = cycle(line for line in arguments.text.read_text(encoding="utf-8").split("\n") if line.strip())
+    print("\n| lines, from file to file | peak memory (MB) | seconds |\n| --- | --- | --- |")
+    for count in arguments.memory:
+        with tempfile.TemporaryDirectory() as home:
+            Path(home, "in").write_text("".join(f"{line}\n" for line in islice(lines, count)), encoding="utf-8")
+            say(f"memory for {count:,} lines")
+            began = time.perf_counter()
+            command = [*REGARD, "translate", str(arguments.bundle), "-i", f"{home}/in", "-o", f"{home}/out"]
+            child = subprocess.Popen([*command, "--engine", "ct2", "--beam", "1"])
+            peak = 0
+            while child.poll() is None:
+                peak = max(peak, _peak_memory(child.pid))
+                time.sleep(0.05)
+            if child.returncode:
+                raise SystemExit(f"regard translate ended with exit code {child.returncode}")
+        print(f"| {count:,} | {peak / 1024:,.0f} | {time.perf_counter() - began:,.1f} |", flush=True)
+
+
+def _peak_memory(pid: int) -> int:
+    """The most that a process had so far, in kilobytes. (What `wait4` says of a child counts its parent too.)"""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
+def say(message: str) -> None:
+    """Tell how far it is, beside the results."""
+    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+
+
 def _ratio(theirs: list[float], ours: list[float]) -> str:
     ratios = [one / other for one, other in zip(theirs, ours, strict=True)]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -148,8 +192,11 @@ def _same(texts: dict[tuple[str, int], list[str]], name: str, beam: int) -> str:
 def _bleu(arguments: argparse.Namespace, texts: list[str]) -> float:
     from regard.metrics.translation import bleu
 
-    references = arguments.ref.read_text(encoding="utf-8").split("\n")[: len(texts)]
-    return float(bleu(texts, references, tokenize=arguments.tokenize).score)
+    pairs = zip(
+        *(path.read_text(encoding="utf-8").split("\n") for path in (arguments.text, arguments.ref)), strict=True
+    )
+    references = [reference for line, reference in pairs if line.strip()][: len(texts)]
+    return bleu(texts, references, tokenize=arguments.tokenize).value
 
 
 class Runner:
@@ -157,14 +204,26 @@ class Runner:
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         context = multiprocessing.get_context("spawn")
+        self._name = name
         self._pipe, pipe = context.Pipe()
-        self._process = context.Process(target=_serve, args=(name, options, pipe))
+        # a daemon: it does not outlive a benchmark that ends early
+        self._process = context.Process(target=_serve, args=(name, options, pipe), daemon=True)
         self._process.start()
         pipe.close()
 
     def ask(self, task: str, beam: int) -> Any:
-        self._pipe.send((task, beam))
-        return self._pipe.recv()
+        """What the program answers; where it fails or dies, so does the benchmark, and says why."""
+        began = time.perf_counter()
+        try:
+            self._pipe.send((task, beam))
+            sound, answer = self._pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._process.join()
+            raise SystemExit(f"{self._name}: died, exit code {self._process.exitcode}") from None
+        if not sound:
+            raise SystemExit(f"{self._name}: failed\n{answer}")
+        say(f"{self._name}: {task}, beam {beam}, {time.perf_counter() - began:.1f} s")
+        return answer
 
     def dismiss(self) -> None:
         self._pipe.send(None)
@@ -175,6 +234,21 @@ Translate = Callable[[Any, int], Any]
 
 
 def _serve(name: str, options: dict[str, Any], pipe: Connection) -> None:
+    """Answer with (True, what was asked for), or with (False, what went wrong) and end."""
+    try:
+        answers = _answers(name, options)
+        for task, beam in iter(pipe.recv, None):
+            pipe.send((True, answers[task](beam)))
+    except EOFError:
+        pass  # the benchmark has ended
+    except SystemExit as refusal:
+        pipe.send((False, str(refusal)))
+    except Exception:
+        pipe.send((False, traceback.format_exc()))
+
+
+def _answers(name: str, options: dict[str, Any]) -> dict[str, Callable[[int], Any]]:
+    """What a program can be asked for: task -> beam -> answer."""
     lines = [line for line in options["text"].read_text(encoding="utf-8").split("\n") if line.strip()]
     lines = lines[: options["sentences"]]
     build = _regard if name.startswith("regard") else _ctranslate2 if name.startswith("CT") else _hugging_face
@@ -190,25 +264,26 @@ def _serve(name: str, options: dict[str, Any], pipe: Connection) -> None:
     def singly(beam: int) -> float:
         return statistics.median(timed(lambda one=one: translate(one, beam)) for one in some)
 
-    answers: dict[str, Callable[[int], Any]] = {
+    return {
         "texts": lambda beam: read(lines, translate(together, beam)),
         "together": lambda beam: timed(lambda: translate(together, beam)),
         "singly": singly,
         "stream": lambda beam: stream(list(islice(cycle(lines), options["stream"])), beam),
     }
-    for task, beam in iter(pipe.recv, None):
-        pipe.send(answers[task](beam))
 
 
 def _regard(name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, Any]:
     """Text in, text out."""
-    import torch
-
-    from regard.cli.translate import Job, translate_file
+    from regard.cli.lines import work_on_lines
+    from regard.cli.translate import CHARACTERS, Job
     from regard.engine.load import load
+    from regard.engine.options import SearchOptions
 
-    torch.set_num_threads(os.cpu_count() or 1)
     engine, _, precision = name.removeprefix("regard ").partition(" ")
+    if engine == "torch":
+        import torch
+
+        torch.set_num_threads(CORES)
     model = load(options["bundle"], engine=engine, precision=precision or "float32")  # type: ignore[arg-type]
 
     def translate(texts: list[str], beam: int) -> list[str]:
@@ -217,11 +292,12 @@ def _regard(name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, An
         return [one.text for one in found]
 
     def stream(lines: list[str], beam: int) -> float:
-        search = {"beam": beam, "alpha": options["alpha"], "nbest": 1, "sample": False}
+        search = SearchOptions(beam=beam, alpha=options["alpha"])
+        job = Job(model, search, with_prefix=False, with_phrases=False, align=False)
         with tempfile.TemporaryDirectory() as home:
             Path(home, "in").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             began = time.perf_counter()
-            translate_file(Job(model, search, seed=0, align=False), f"{home}/in", f"{home}/out", {})
+            work_on_lines(job.work, f"{home}/in", f"{home}/out", characters=CHARACTERS, settings={})
             return time.perf_counter() - began
 
     return list, translate, lambda lines, texts: texts, stream
@@ -239,7 +315,7 @@ def _ctranslate2(name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
     translator = ctranslate2.Translator(
         str(converted(bundle, precision)),  # type: ignore[arg-type]
         compute_type=precision,
-        inter_threads=os.cpu_count() or 1,
+        inter_threads=CORES,
         intra_threads=1,
     )
     source, target = bundle.tokenizers.source, bundle.tokenizers.target
@@ -290,7 +366,7 @@ def _hugging_face(name: str, options: dict[str, Any]) -> tuple[Any, Translate, A
     from regard.bundle.locate import find_bundle
     from regard.engine.batching import length_batches, padded
 
-    torch.set_num_threads(os.cpu_count() or 1)
+    torch.set_num_threads(CORES)
     bundle = load_bundle(find_bundle(options["bundle"]))
     source, target = bundle.tokenizers.source, bundle.tokenizers.target
     pad = target.vocabulary.pad

@@ -95,6 +95,13 @@ def test_what_cannot_be_converted_says_why(make_parts, tmp_path: Path, monkeypat
         BundleError, match=r"CTranslate2: it has no model.score 'latent', only scaled_dot; use the torch"
     ):
         convert(saved(make_parts, tmp_path / "score", score="latent"), "float32", tmp_path)
+    with torch.no_grad():
+        network.target_embedding.weight[-1].zero_()
+        network.source_embedding.weight[-1].zero_()
+        network.decoder_norm.bias[3] = torch.nan  # a greedy search that makes no scores would not see it
+    save_bundle(tmp_path / "nan", network.state_dict(), config, tokenizers)
+    with pytest.raises(BundleError, match=r"decoder_norm.bias holds what is not a number"):
+        convert(open_bundle(tmp_path / "nan"), "float32", tmp_path)
     monkeypatch.setattr(conversion, "find_spec", lambda name: None)
     with pytest.raises(BundleError, match="not installed"):
         convert(saved(make_parts, tmp_path / "b"), "float32", tmp_path)

@@ -1,6 +1,7 @@
 """CTranslate2's engine beside the torch one, the reference: the same bundle, the same sentences, the same answers."""
 
 import itertools
+import math
 import os
 import statistics
 import subprocess
@@ -16,6 +17,7 @@ from regard.engine import ct2
 from regard.engine.fast import FastPath
 from regard.engine.load import load
 from regard.engine.model import Expansion, Model
+from regard.engine.options import SearchOptions
 from regard.engine.runner import Runner
 from regard.engine.translation import Translation, TruncationWarning
 from regard.errors import ConfigError, SearchError
@@ -110,6 +112,18 @@ def test_outputs_that_are_cut(engines: tuple[Model, Model], beam: int, nbest: in
         expected = reference.translate(TEXTS[:10], **options)
         assert_same(reference, expected, model.translate(TEXTS[:10], **options), beam)
     assert any(not one.finished for one in expected)
+
+
+@pytest.mark.parametrize("max_length", [None, 3])
+def test_scores_that_nobody_looks_at_change_nothing_else(engines: tuple[Model, Model], max_length: int | None) -> None:
+    _, model = engines
+    options = SearchOptions(beam=1, max_length=max_length)
+    scored, unscored = model.search(TEXTS[:10], options), model.search(TEXTS[:10], options, scores=False)
+    assert [(one.text, one.tokens, one.finished) for one in unscored] == [
+        (one.text, one.tokens, one.finished) for one in scored
+    ]
+    assert all(math.isfinite(one.logprob) for one in scored)
+    assert all(math.isnan(one.logprob) and math.isnan(one.score) for one in unscored)
 
 
 def test_each_text_has_its_own_limit_in_a_shared_batch(tmp_path: Path) -> None:

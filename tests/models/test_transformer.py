@@ -142,6 +142,22 @@ def test_a_preset_fills_only_what_is_not_given() -> None:
     assert TransformerConfig.parse(config.model_dump()) == config
 
 
+def test_tiny_deep_is_as_large_as_six_tiny_blocks_under_four() -> None:
+    """Nine blocks under two: a decoder's block has one attention and one norm more than an encoder's."""
+    sizes = [{"preset": "tiny-deep"}, {"preset": "tiny", "encoder_layers": 6}]
+    deep, tiny = (build_model(TransformerConfig.parse(size), 100, 100, joint=True) for size in sizes)
+    assert (len(deep.encoder), len(deep.decoder)) == (9, 2)
+    attention, feed_forward, norm = 4 * (128 * 128 + 128), 2 * 128 * 256 + 256 + 128, 2 * 128
+    encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
+    assert sum(p.numel() for p in deep.parameters()) == 9 * encoder + 2 * decoder + 2 * norm + 100 * 128
+    assert sum(p.numel() for p in deep.parameters()) <= sum(p.numel() for p in tiny.parameters())
+
+
+def test_layers_of_a_deep_preset_are_the_decoders() -> None:
+    assert TransformerConfig.parse({"preset": "tiny-deep", "layers": 1}).depth == (9, 1)
+    assert TransformerConfig.parse({"preset": "tiny-deep", "encoder_layers": 12}).depth == (12, 2)
+
+
 @pytest.mark.parametrize(("joint", "tie", "matrices"), [(True, True, 1), (False, True, 2), (True, False, 3)])
 def test_tying(joint: bool, tie: bool, matrices: int) -> None:
     network = build_model(TransformerConfig(width=16, heads=2, feed_forward=16, layers=1, tie=tie), 30, 30, joint=joint)
@@ -154,7 +170,9 @@ def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -
     """Statement 15."""
     source, target = torch.randint(0, 20, (1, 700)), torch.randint(0, 20, (1, 3))
     sizes = {"width": 16, "heads": 2, "feed_forward": 16, "layers": 1}
-    assert torch.isfinite(build_model(TransformerConfig(**sizes, positions="sinusoidal"), 30, 30, joint=True)(source, target)).all()
+    assert torch.isfinite(
+        build_model(TransformerConfig(**sizes, positions="sinusoidal"), 30, 30, joint=True)(source, target)
+    ).all()
     learned = build_model(TransformerConfig(**sizes, positions="learned", max_positions=600), 30, 30, joint=True)
     with pytest.raises(ValueError, match=r"700 tokens.*reach 600"):
         learned(source, target)

@@ -201,14 +201,18 @@ def test_logits_that_are_not_numbers_are_named() -> None:
             search(stepper, NO_SOURCE, max_length=4)
 
 
-def test_candidates_are_the_best_of_all_continuations() -> None:
+@pytest.mark.parametrize("outputs", [11, 128, 500, 1000])  # too few for blocks, whole blocks, and some beside them
+def test_candidates_are_the_best_of_all_continuations(outputs: int) -> None:
     torch.manual_seed(0)
-    logits, logprobs = torch.randn(4, 3, 11, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
-    found = best_candidates(logits.log_softmax(-1), logprobs, 6)
-    everything = (logits.log_softmax(-1) + logprobs[..., None]).flatten(1)
+    logits, logprobs = torch.randn(4, 3, outputs, dtype=torch.float64), torch.randn(4, 3, dtype=torch.float64)
+    gains = logits.log_softmax(-1)
+    gains[0, :, 9:] = -torch.inf
+    gains[1, 2] = torch.nan  # of a hypothesis that nothing can follow
+    found = best_candidates(gains, logprobs, 6)
+    everything = (gains + logprobs[..., None]).nan_to_num(nan=-torch.inf, neginf=-torch.inf).flatten(1)
     expected, flat = everything.sort(dim=1, descending=True)
     torch.testing.assert_close(found.logprobs, expected[:, :6])
-    assert torch.equal(found.parents * 11 + found.tokens, flat[:, :6])
+    assert torch.equal(found.parents * outputs + found.tokens, flat[:, :6])
 
 
 def test_no_sentences_give_no_results() -> None:

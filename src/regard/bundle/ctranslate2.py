@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 POSITIONS = 4096  # rows of the table of sinusoids, which has no end with us; others keep to it
-_LAYOUT = 1  # of what is written here; a change makes all that is cached anew
+_LAYOUT = 2  # of what is written here; a change makes all that is cached anew
 _EPSILON = 1e-5  # of `nn.LayerNorm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
@@ -76,6 +76,7 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
         raise BundleError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
     assert isinstance(model, TransformerConfig)  # the others are an obstacle
     spec, tensors = _spec(model), load_file(bundle.directory / WEIGHTS)
+    _check_numbers(tensors, bundle)
     try:
         _fill(spec, tensors, bundle, model)
     except KeyError as missing:
@@ -89,6 +90,17 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     spec.optimize(quantization=precision)
     with disk_errors(directory):
         spec.save(str(directory))
+
+
+def _check_numbers(tensors: "Tensors", bundle: OpenBundle) -> None:
+    """Refuse weights that no search can be made with: one that computes no scores would not notice."""
+    import numpy as np
+
+    for name, values in tensors.items():
+        if not np.isfinite(values).all():
+            raise BundleError(
+                f"{bundle.directory / WEIGHTS}: {name} holds what is not a number: the training diverged; take another checkpoint"
+            )
 
 
 @contextmanager

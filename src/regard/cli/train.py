@@ -23,7 +23,7 @@ def train(
     test_tgt: Annotated[str | None, typer.Option(help="Test target.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language; else the file's suffix.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language; else the file's suffix.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, small or base.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, tiny-deep, small or base.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes of training.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Start from named settings: 2017.")] = None,

@@ -135,7 +135,8 @@ class Job:
 
         texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
         options = replace(self.options, seed=self.options.seed + first)
-        found = self.model.search(texts, options, prefixes=prefixes, phrases=phrases)
+        scores = options.nbest > 1  # nobody sees them otherwise
+        found = self.model.search(texts, options, prefixes=prefixes, phrases=phrases, scores=scores)
         return [
             Answer(
                 "".join(f"{line}\n" for line in self._lines(first + number, translation)),

@@ -11,6 +11,7 @@ sentence alone would have given; the others are searched again with their own.
 Shapes: k hypotheses.
 """
 
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ Found = list[tuple[list[str], float]]
 
 KNOWN = {"beam", "alpha", "nbest", "max_length"}
 IDLE = {"temperature", "top_k", "top_p", "seed", "diversity", "node_limit"}  # of searches that it lacks
+UNSCORED = (math.nan,)
 BATCH_TOKENS = 1536  # of source tokens: larger batches leave the caches of a core
 
 
@@ -45,7 +47,7 @@ class Ct2Search:
         self._workers = workers or len(os.sched_getaffinity(0))
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # pad is none
-        self._id_of = bundle.tokenizers.target.vocabulary.id_of
+        self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
         self._opening = threading.Lock()
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
@@ -62,9 +64,19 @@ class Ct2Search:
         return None
 
     def search(
-        self, sources: Sequence[Ids], limits: Sequence[int], options: SearchOptions, batch_tokens: int
+        self,
+        sources: Sequence[Ids],
+        limits: Sequence[int],
+        options: SearchOptions,
+        batch_tokens: int,
+        scores: bool = True,
     ) -> list[list[Hypothesis]]:
-        """Up to `options.nbest` hypotheses for each source, best first. limits: the longest output of each, in tokens."""
+        """Up to `options.nbest` hypotheses for each source, best first. limits: the longest output of each, in tokens.
+
+        scores: False where they may be NaN: greedy search then needs no probabilities, which saves a tenth of its time.
+        """
+        if options.beam == 1 and not scores:
+            return self._unscored(sources, limits, options, batch_tokens)
         first = self._ask(sources, limits, options, batch_tokens, everything=False)
         results: dict[int, list[Hypothesis]] = {}
         beyond: dict[int, list[int]] = {}  # limit -> the sentences whose search went past it
@@ -94,10 +106,21 @@ class Ct2Search:
             results.append(self._ranked(finished[: options.beam], going, options))
         return results
 
+    def _unscored(
+        self, sources: Sequence[Ids], limits: Sequence[int], options: SearchOptions, batch_tokens: int
+    ) -> list[list[Hypothesis]]:
+        """Greedy search says the same whatever the limit, so what goes past it is only cut there."""
+        results = []
+        asked = self._ask(sources, limits, options, batch_tokens, everything=False, scores=False)
+        for [(pieces, _)], limit in zip(asked, limits, strict=True):
+            tokens = self._ids_of(pieces[:limit])
+            results.append([Hypothesis(tokens, math.nan, math.nan, finished=len(pieces) <= limit)])
+        return results
+
     def _ranked(self, finished: Found, cut: Found, options: SearchOptions) -> list[Hypothesis]:
         ranking = Ranking(options.alpha)
         hypotheses = [
-            make_hypothesis(map(self._id_of, pieces), logprob, ranking=ranking, finished=some is finished)
+            make_hypothesis(self._ids_of(pieces), logprob, ranking=ranking, finished=some is finished)
             for some in (finished, cut)
             for pieces, logprob in some
         ]
@@ -111,6 +134,7 @@ class Ct2Search:
         batch_tokens: int,
         *,
         everything: bool,  # each hypothesis that finishes, or is there when the limit is reached; the search never stops before
+        scores: bool = True,  # else NaN
     ) -> list[Found]:
         """Hypotheses with up to one token more than the longest limit of their batch."""
         likeliest_only = options.alpha == 0.0 and options.nbest == 1
@@ -128,13 +152,13 @@ class Ct2Search:
                 max_input_length=0,
                 max_decoding_length=steps,
                 min_decoding_length=0,
-                return_scores=True,
+                return_scores=scores,
             )
             asked += zip(batch, answers, strict=True)
         found: dict[int, Found] = {}
         for number, answer in asked:
             result = answer.result()
-            found[number] = list(zip(result.hypotheses, result.scores, strict=True))
+            found[number] = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
         return [found[number] for number in range(len(sources))]
 
     @property

@@ -20,9 +20,17 @@ class FastSearch(Protocol):
         ...
 
     def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, batch_tokens: int
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        batch_tokens: int,
+        scores: bool,
     ) -> list[list[Hypothesis]]:
-        """Up to `options.nbest` hypotheses for each source, best first. limits: the longest output of each, in tokens."""
+        """Up to `options.nbest` hypotheses for each source, best first.
+
+        limits: the longest output of each, in tokens; scores: False where they may be NaN.
+        """
         ...
 
 
@@ -40,6 +48,7 @@ class FastPath:
         options: SearchOptions,
         asked: Asked,
         batch_tokens: int,
+        scores: bool,
     ) -> list[list[Hypothesis]] | None:
         """What the engine finds; None where there is none, or it cannot do what is asked."""
         if self._engine is None:
@@ -50,7 +59,7 @@ class FastPath:
                 raise SearchError(f"{missing}: not with engine = 'ct2'; use engine = 'torch'")
             return None
         try:
-            return self._engine.search(sources, limits, options, batch_tokens)
+            return self._engine.search(sources, limits, options, batch_tokens, scores)
         except (BundleError, DiskError) as error:  # it could not be made ready
             if self._only:
                 raise

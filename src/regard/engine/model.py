@@ -167,31 +167,42 @@ class Model:
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int = 4096,
+        scores: bool = True,
     ) -> list[Translation]:
         """`translate`, with the options in one piece.
 
         prefixes: what each translation must begin with; phrases: for each the phrases that it must contain, cut into tokens as the target
-        tokenizer cuts them by themselves. What cannot be met is left out with a warning, and named in `unmet`.
+        tokenizer cuts them by themselves. What cannot be met is left out with a warning, and named in `unmet`. scores: False where nobody
+        looks at `score` and `logprob`; a greedy search may then be faster, and leave them NaN.
         """
         check_count("batch_tokens", batch_tokens)
         sources, cut = self._encode(texts, self.tokenizers.source, "source")
         asked = Asked(self.tokenizers.target, len(texts), prefixes, phrases)
-        found = self._search(sources, options, asked, batch_tokens)
+        found = self._search(sources, options, asked, batch_tokens, scores)
         utilities = None
         if options.mbr:
             found, utilities = self._least_risk(found, options.nbest)
         links = cache(partial(self._links, sources, found))
+        pieces = self.tokenizers.target.vocabulary.pieces
         results = []
         for number, text in enumerate(texts):
-            ranked = tuple(
-                replace(
-                    self._translation(text, hypothesis, partial(_one, links, number, rank), number in cut),
-                    unmet=asked.unmet(number, hypothesis.tokens),
+            ranked = [
+                Translation(
+                    source=text,
+                    text=self.tokenizers.target.decode(hypothesis.tokens),
+                    score=hypothesis.score,
+                    tokens=[pieces[token] for token in hypothesis.tokens],
+                    logprob=hypothesis.logprob,
+                    finished=hypothesis.finished,
+                    truncated=number in cut,
+                    unmet=asked.unmet(number, hypothesis.tokens) if asked else (),
                     utility=None if utilities is None else utilities[number][rank],
+                    proof=hypothesis.proof,
+                    links=partial(_one, links, number, rank),
                 )
                 for rank, hypothesis in enumerate(found[number])
-            )
-            results.append(replace(ranked[0], alternatives=ranked if options.nbest > 1 else ()))
+            ]
+            results.append(ranked[0] if options.nbest == 1 else replace(ranked[0], alternatives=tuple(ranked)))
         return results
 
     def watch_beam(
@@ -270,7 +281,7 @@ class Model:
         return _Pairs(source_ids, target_ids, cut_targets, cut_sources | cut_targets)
 
     def _search(
-        self, sources: Sequence[list[int]], options: SearchOptions, asked: Asked, batch_tokens: int
+        self, sources: Sequence[list[int]], options: SearchOptions, asked: Asked, batch_tokens: int, scores: bool
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, in order; of an empty one the empty sentence, at no cost."""
         nothing = Hypothesis(tokens=(), logprob=0.0, score=0.0, finished=True)
@@ -282,7 +293,7 @@ class Model:
         demands = self._demands(asked, limits, options)
         told = [number for number, ids in enumerate(sources) if ids]
         rows, longest = [sources[number] for number in told], [limits[number] for number in told]
-        fast = self._fast.search(rows, longest, options, asked, batch_tokens)
+        fast = self._fast.search(rows, longest, options, asked, batch_tokens, scores)
         if fast is not None:
             return _placed(results, told, fast)
         for batch in length_batches([len(ids) for ids in rows], batch_tokens):
@@ -323,22 +334,6 @@ class Model:
             found.append([drawn[number] for number in best])
             utilities.append([values[number] for number in best])
         return found, utilities
-
-    def _translation(
-        self, source: str, hypothesis: Hypothesis, links: Callable[[], Links], truncated: bool
-    ) -> Translation:
-        vocabulary = self.tokenizers.target.vocabulary
-        return Translation(
-            source=source,
-            text=self.tokenizers.target.decode(hypothesis.tokens),
-            score=hypothesis.score,
-            tokens=[vocabulary.piece(token) for token in hypothesis.tokens],
-            logprob=hypothesis.logprob,
-            finished=hypothesis.finished,
-            proof=hypothesis.proof,
-            truncated=truncated,
-            links=links,
-        )
 
     def _links(self, sources: Sequence[list[int]], found: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
         """The links of every hypothesis, from a forced pass over what was said."""

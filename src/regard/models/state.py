@@ -28,7 +28,8 @@ class TransformerState:
         if sentences.shape[0] != source_mask.shape[0]:
             source = tuple((keys[sentences], values[sentences]) for keys, values in source)
             source_mask = source_mask[sentences]
-        past = tuple((keys[rows], values[rows]) for keys, values in self.past)
+        # not keys[rows]: it takes twice as long on a CPU
+        past = tuple((keys.index_select(0, rows), values.index_select(0, rows)) for keys, values in self.past)
         return TransformerState(source, source_mask, past, parents.shape[1], self.said)
 
 

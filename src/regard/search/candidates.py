@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+BLOCK = 64  # tokens; measured best for vocabularies of thousands
+
 
 @dataclass
 class Candidates:
@@ -35,14 +37,38 @@ class Choice:
 def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
     """The `count` most probable of the k * V continuations: (gains [b, k, V], logprobs [b, k]) -> c = min(count, k * V) candidates.
 
-    They are among the `count` best of each hypothesis, so only k * count sums are made. A hypothesis that nothing can follow gives NaN,
-    which the first selection carries along and the second must not meet.
+    They are in the `count` blocks of tokens with the largest maxima, and a maximum is found much faster than the best of many: only
+    those blocks, and what is left beside whole blocks, are searched. A hypothesis that nothing can follow gives NaN, which no selection
+    must meet.
     """
-    best, tokens = gains.topk(min(count, gains.shape[-1]), dim=-1, sorted=False)  # [b, k, m]
-    totals = logprobs[..., None] + best.to(logprobs.dtype)
-    totals = totals.masked_fill(totals.isnan(), -torch.inf).flatten(1)
-    chosen, flat = totals.topk(min(count, totals.shape[1]), dim=1)
-    return Candidates(chosen, flat // best.shape[-1], tokens.flatten(1).gather(1, flat))
+    sentences, hypotheses, outputs = gains.shape
+    blocks = outputs // BLOCK  # whole ones, n
+    if hypotheses * blocks <= count:
+        totals = _sums(logprobs, gains).flatten(1)
+        chosen, flat = totals.topk(min(count, totals.shape[1]), dim=1)
+        return Candidates(chosen, flat // outputs, flat % outputs)
+    whole = gains[..., : blocks * BLOCK].view(sentences, hypotheses, blocks, BLOCK)
+    rest = gains[..., blocks * BLOCK :]
+    largest = _sums(logprobs, whole.amax(dim=-1)).flatten(1)  # [b, k * n]
+    best = largest.topk(count, dim=1, sorted=False).indices
+    parents, numbers = best // blocks, best % blocks  # [b, count], whose block, and which
+    rows = torch.arange(sentences, device=gains.device)[:, None]
+    inside = _sums(logprobs.gather(1, parents), whole[rows, parents, numbers])  # [b, count, BLOCK]
+    chosen, flat = torch.cat([inside.flatten(1), _sums(logprobs, rest).flatten(1)], dim=1).topk(count, dim=1)
+    block = (flat // BLOCK).clamp(max=count - 1)
+    beside = flat - count * BLOCK  # at least 0 where it is in no whole block
+    left = max(1, rest.shape[-1])
+    return Candidates(
+        chosen,
+        torch.where(beside < 0, parents.gather(1, block), beside // left),
+        torch.where(beside < 0, numbers.gather(1, block) * BLOCK + flat % BLOCK, blocks * BLOCK + beside % left),
+    )
+
+
+def _sums(logprobs: Tensor, gains: Tensor) -> Tensor:
+    """logprobs [b, m] + gains [b, m, ..], without NaN."""
+    totals = logprobs[..., None] + gains.to(logprobs.dtype)
+    return totals.masked_fill_(totals.isnan(), -torch.inf)
 
 
 def choose_best(gains: Tensor, logprobs: Tensor, width: int, going_on: int, end_token: int) -> Choice:

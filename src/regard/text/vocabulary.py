@@ -54,6 +54,11 @@ class Vocabulary:
         """The id of a piece; a `KeyError` where there is none, since no text is ever unknown."""
         return self._ids[piece]
 
+    def ids_of(self, pieces: Sequence[str]) -> tuple[int, ...]:
+        """`id_of` each of them."""
+        ids = self._ids
+        return tuple([ids[piece] for piece in pieces])
+
     def piece(self, index: int) -> str:
         """The piece of an id."""
         if not 0 <= index < len(self.pieces):
