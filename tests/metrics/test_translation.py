@@ -12,7 +12,7 @@ import pytest
 
 from regard.errors import DataError
 from regard.metrics.perplexity import perplexity
-from regard.metrics.translation import TOKENIZERS, Score, bleu, chrf, exact_match, sentence_chrf, ter
+from regard.metrics.translation import TOKENIZERS, Score, bleu, bleu_and_length, chrf, exact_match, sentence_chrf, ter
 
 REFERENCES = [
     "He hit me with a pie .",
@@ -75,6 +75,14 @@ def test_bleu_by_hand() -> None:
     found = bleu(["the cat sat on a mat"], ["the cat sat on the mat"], tokenize="none")
     # equal lengths; unigrams the cat sat on mat = 5/6; bigrams 3/5; trigrams 2/4; four-grams 1/3
     assert found.value == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-8)
+
+
+def test_the_length_ratio_counts_words_as_bleu_does() -> None:
+    score, ratio = bleu_and_length(["a b c .", "d e"], ["a b c.", "d e f g"])
+    assert ratio == 6 / 8  # 13a cuts the full stop off
+    assert score == bleu(["a b c .", "d e"], ["a b c.", "d e f g"])
+    assert bleu_and_length(["a b c .", "d e"], ["a b c.", "d e f g"], tokenize="none")[1] == 6 / 7
+    assert bleu_and_length(["a"], [""])[1] == 1.0  # nothing to be shorter than
 
 
 def test_the_order_of_sentences_does_not_matter() -> None:

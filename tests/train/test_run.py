@@ -31,6 +31,7 @@ def test_what_a_run_leaves(settings: dict[str, Any], tmp_path: Path) -> None:
         "chrf",
         "ter",
         "exact_match",
+        "length_ratio",
         "aer",
         "perplexity",
         "signatures",

@@ -29,7 +29,7 @@ def evaluate(
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
-    """Translate a test set and print BLEU, chrF, TER, exact match and perplexity."""
+    """Translate a test set and print BLEU, chrF, TER, exact match, length and perplexity."""
     from regard.cli.pairs import sides
     from regard.cli.streams import results
     from regard.engine.load import load

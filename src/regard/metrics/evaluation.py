@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.metrics.perplexity import perplexity
-from regard.metrics.translation import bleu, chrf, exact_match, ter
+from regard.metrics.translation import bleu_and_length, chrf, exact_match, ter
 
 
 def evaluate_translations(
@@ -17,8 +17,9 @@ def evaluate_translations(
     lowercase: bool = False,
 ) -> dict[str, Any]:
     """Scores by name, with the signatures; `total_nll` and `tokens` are of the references under the model."""
+    overlap, length_ratio = bleu_and_length(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
     scores = {
-        "bleu": bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase),
+        "bleu": overlap,
         "chrf": chrf(hypotheses, references, lowercase=lowercase),
         "ter": ter(hypotheses, references),
     }
@@ -27,6 +28,7 @@ def evaluate_translations(
         "exact_match": exact_match(
             *((_lower(hypotheses), _lower(references)) if lowercase else (hypotheses, references))
         ),
+        "length_ratio": length_ratio,
         "perplexity": perplexity(total_nll, tokens),
         "signatures": {name: score.signature for name, score in scores.items()},
     }

@@ -26,10 +26,17 @@ class Score:
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Score:
     """BLEU (Papineni et al. 2002) of a corpus, one reference a sentence."""
+    return bleu_and_length(hypotheses, references, tokenize, lowercase)[0]
+
+
+def bleu_and_length(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
+) -> tuple[Score, float]:
+    """BLEU, and how long the hypotheses are for each word of the references: below 1 BLEU punishes them, above 1 their precision suffers."""
     metric = sacrebleu_bleu(tokenize, lowercase)
     _check(hypotheses, references)
-    value = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Score("bleu", float(value), str(metric.get_signature()))
+    found = metric.corpus_score(list(hypotheses), [list(references)])
+    return Score("bleu", float(found.score), str(metric.get_signature())), found.sys_len / max(1, found.ref_len)
 
 
 def sacrebleu_bleu(tokenize: str, lowercase: bool = False) -> Any:
