@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from regard.errors import DataError
 from regard.explain.curves import CURVE_POINTS, samples_over_time, smooth, thin, training_curves
+from regard.explain.document import TEXT_LIMIT, page_file
 from regard.explain.records import AlignmentMap, BeamNode, BeamTree, Report, SentenceResult
-from regard.explain.report import MAP_CELLS, SCRIPTS, TEXT_LIMIT, page_file, read_events, render, write_report
+from regard.explain.report import MAP_CELLS, SCRIPTS, read_events, render, write_report
 
 
 class Page(HTMLParser):

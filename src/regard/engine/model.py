@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.engine.runner import Network, Runner
+    from regard.ops.probe import Probe
 
 __all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
 
@@ -230,6 +231,18 @@ class Model:
                 score = ranking.score(logprob, tokens)
                 results[number] = Score(logprob, score, tokens, kept, truncated=number in pairs.cut)
         return [results[number] for number in range(len(sources))]
+
+    def forced(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        probe: "Probe | None" = None,
+        *,
+        gradients: bool = False,
+    ) -> "Tensor":
+        """[B, T, D]: what the network projects to logits, in a forced pass over ids without end marks, which the probe sees."""
+        with self._turn:
+            return self._runner.forced(sources, targets, probe, gradients=gradients)
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = ALIGNMENT_BATCH_TOKENS
