@@ -182,21 +182,6 @@ class Runner:
         values = iter(found.tolist())
         return [[next(values) for _ in ids] for ids in expected]
 
-    def attention(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[Tensor]:
-        """For each pair the cross-attention [L, H, T, S] of every layer and head; row t is where it looked while it chose token t.
-
-        The last row and the last column are the end marks'.
-        """
-        probe = Probe("decoder.*.cross.weights")
-        self.forced(sources, targets, probe)
-        if not len(probe):
-            raise SearchError("this model has no attention from target to source, so it cannot align words")
-        stack = torch.stack([probe[f"decoder.{layer}.cross.weights"] for layer in range(len(probe))], dim=1)
-        return [
-            stack[row, :, :, : len(target) + 1, : len(source) + 1].cpu()
-            for row, (source, target) in enumerate(zip(sources, targets, strict=True))
-        ]
-
     def _source(self, sources: Sequence[Ids]) -> Tensor:
         """[B, S]"""
         return padded([[*ids, self.network.end_token] for ids in sources], self._source_pad, self.device)

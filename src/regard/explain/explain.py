@@ -6,14 +6,16 @@ from typing import Literal, get_args
 
 import torch
 
-from regard.engine.alignment import best_links, token_weights, word_weights
+from regard.engine.alignment import AlignmentConfig, best_links, token_weights, word_weights
 from regard.engine.model import Model
+from regard.engine.pairs import Pairs
 from regard.engine.translation import Translation
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
 from regard.explain.beam_tree import beam_tree
 from regard.explain.capture import Captured, capture
 from regard.explain.explanation import ATTENTIONS, Explanation, ModelFacts, Outputs, Search, Side
+from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import END
@@ -67,7 +69,7 @@ def explain(
         attention=attention,
         outputs=_outputs(model, seen, token_logprobs),
         computation=computation if "computation" in parts else {},
-        alignments=_alignments(model, attention["cross"], source, said) if "cross" in attention else {},
+        alignments=_alignments(model, source_ids, target_ids) if "cross" in attention else {},
         searches=_searches(model, text, beam, alpha) if "searches" in parts else (),
     )
 
@@ -106,18 +108,27 @@ def _outputs(model: Model, seen: Captured, token_logprobs: torch.Tensor) -> Outp
     )
 
 
-def _alignments(model: Model, cross: NamedArray, source: Side, target: Side) -> dict[str, AlignmentMap]:
-    """The map of each method."""
+def _alignments(model: Model, source_ids: list[int], target_ids: list[int]) -> dict[str, AlignmentMap]:
+    """The map of each method: the mean of all heads, and the model's own way where it has one."""
+    source, target = side(model.tokenizers.source, source_ids), side(model.tokenizers.target, target_ids)
     if not (source.words and target.words):
         return {}
-    weights = word_weights(
-        token_weights(torch.from_numpy(cross.values), model.alignment.layer),
-        [word for word in source.word_of if word is not None],
-        [word for word in target.word_of if word is not None],
-        len(source.words),
-        len(target.words),
-    )
-    return {"mean": AlignmentMap(source.words, target.words, weights.tolist(), best_links(weights))}
+    ways: dict[str, AlignmentConfig] = {method: AlignmentConfig(method=method) for method in METHODS}
+    if model.alignment not in ways.values():
+        ways = {"picked": model.alignment, **ways}
+    maps = {}
+    for name, way in ways.items():
+        [stack] = model.evidence(Pairs([source_ids], [target_ids]), way.method)
+        weights = word_weights(
+            token_weights(stack, way.layer, way.heads, way.said),
+            model.tokenizers.source.words(source_ids),
+            model.tokenizers.target.words(target_ids),
+            len(source.words),
+            len(target.words),
+        )
+        links = best_links(weights, way.links, way.least)
+        maps[name] = AlignmentMap(source.words, target.words, weights.tolist(), links)
+    return maps
 
 
 def _searches(model: Model, text: str, beam: int, alpha: float) -> list[Search]:
