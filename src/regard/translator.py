@@ -3,7 +3,7 @@
 It imports torch when something first needs it, and not to translate without it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from regard.bundle.ctranslate2 import Precision
     from regard.explain.explain import Part
     from regard.explain.explanation import Explanation
+    from regard.explain.what_if import Change
 
 
 class Model(engine.Model):
@@ -29,16 +30,18 @@ class Model(engine.Model):
         beam: int = 5,
         alpha: float = 1.0,
         parts: "Collection[Part] | None" = None,
+        changes: "Sequence[Change]" = (),
         name: str | None = None,
     ) -> "Explanation":
         """Everything that can be seen of the translation of `text`, or of the `target` that is given; a notebook shows it as a page.
 
-        `parts`: of `explain.PARTS`, all if not given, since some cost much; `name`: what the model is called.
+        `parts`: of `explain.PARTS`, all if not given, since some cost much; `changes`: what is tried beside it; `name`: what the model is
+        called.
         """
         from regard.explain.explain import PARTS, explain
 
         chosen = PARTS if parts is None else parts
-        return explain(self, text, target=target, beam=beam, alpha=alpha, parts=chosen, name=name)
+        return explain(self, text, target=target, beam=beam, alpha=alpha, parts=chosen, changes=changes, name=name)
 
 
 def load(

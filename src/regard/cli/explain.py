@@ -19,6 +19,19 @@ def explain(
     beside: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="Another run or bundle, side by side; may be repeated.")
     ] = None,
+    prefix: Annotated[
+        list[str] | None, typer.Option(help="What if the translation began with this? May be repeated, as the others.")
+    ] = None,
+    replace: Annotated[
+        list[str] | None, typer.Option(metavar="WORD=OTHER", help="What if this source word were another?")
+    ] = None,
+    mask: Annotated[list[str] | None, typer.Option(metavar="WORD", help="What if it did not see this word?")] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HEAD", help="What if this head were silent? cross.3.1: layer 3, head 1; encoder, decoder."
+        ),
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
@@ -28,12 +41,25 @@ def explain(
     from regard.engine.load import load
     from regard.explain.explain import explain as explained
     from regard.explain.sentence_page import check_suffix, write_explanations
+    from regard.explain.what_if import Change, head_named, replacement
 
     if out is not None:
         check_suffix(out)
+    changes = [
+        *(Change(prefix=text) for text in prefix or ()),
+        *(Change(replace=replacement(text)) for text in replace or ()),
+        *(Change(mask=word) for word in mask or ()),
+        *(Change(head=head_named(text)) for text in without or ()),
+    ]
     explanations = [
         explained(
-            load(path, device, engine="torch"), sentence, target=target, beam=beam, alpha=alpha, name=str(path.name)
+            load(path, device, engine="torch"),
+            sentence,
+            target=target,
+            beam=beam,
+            alpha=alpha,
+            changes=changes,
+            name=path.resolve().name,
         )
         for path in (bundle, *(beside or ()))
     ]
@@ -50,4 +76,5 @@ def _text(explanation: "Explanation") -> str:
         for source, target in found.links:
             weight = found.weights[target][source]
             lines.append(f"{found.target_words[target]}\t{found.source_words[source]}\t{weight:.3f}\t{method}")
+    lines += [f"{one.name}\t{one.text}\tlog-probability {one.logprob:.4f}" for one in explanation.what_if]
     return "".join(f"{line}\n" for line in lines)

@@ -1,6 +1,6 @@
 """From a model and a sentence to an `Explanation`: translate, then look at one forced pass over what was said."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -12,15 +12,17 @@ from regard.engine.pairs import Pairs
 from regard.engine.translation import Translation
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
+from regard.explain.attribution import attribute
 from regard.explain.beam_tree import beam_tree
 from regard.explain.capture import Captured, capture
 from regard.explain.explanation import ATTENTIONS, Explanation, ModelFacts, Outputs, Search, Side
 from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
+from regard.explain.what_if import Change, what_if
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import END
 
-Part = Literal["computation", "searches"]
+Part = Literal["computation", "searches", "attribution"]
 PARTS: tuple[Part, ...] = get_args(Part)
 RANKS = 10  # tokens shown of each output distribution
 EXACT_NODES = 2_000  # that the exact search may take; past it, its answer is not proved
@@ -34,11 +36,12 @@ def explain(
     beam: int = 5,
     alpha: float = 1.0,
     parts: Collection[Part] = PARTS,
+    changes: Sequence[Change] = (),
     name: str | None = None,
 ) -> Explanation:
     """Everything that can be seen of the translation of `text`, or of the `target` that is given.
 
-    `parts` leaves out what costs most; `name` is what the model is called.
+    `parts` leaves out what costs most; `changes` is what is tried beside it; `name` is what the model is called.
     """
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
@@ -59,6 +62,8 @@ def explain(
     token_logprobs = seen.logprobs.gather(1, torch.tensor([*target_ids, 0])[:, None].to(seen.logprobs.device))[:, 0]
     attention = {kind: weights for kind in ATTENTIONS if (weights := seen.attention(kind)) is not None}
     computation = {kind: steps for kind in attention if (steps := seen.computation(kind)) is not None}
+    alignments = _alignments(model, source_ids, target_ids) if "cross" in attention else {}
+    looked = next(iter(alignments.values())).weights if alignments else None
     return Explanation(
         model=facts(model, name),
         source=source,
@@ -69,8 +74,12 @@ def explain(
         attention=attention,
         outputs=_outputs(model, seen, token_logprobs),
         computation=computation if "computation" in parts else {},
-        alignments=_alignments(model, source_ids, target_ids) if "cross" in attention else {},
+        alignments=alignments,
         searches=_searches(model, text, beam, alpha) if "searches" in parts else (),
+        attribution=(
+            attribute(model, source_ids, target_ids, source, said, looked) if "attribution" in parts else None
+        ),
+        what_if=[what_if(model, source, target_ids, attention, change, beam=beam, alpha=alpha) for change in changes],
     )
 
 

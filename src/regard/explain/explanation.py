@@ -77,6 +77,40 @@ class Search:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """How alike two methods rank the source words, the mean over the target words; None: no word had an order to compare."""
+
+    one: str
+    other: str
+    kendall: float | None  # tau-b
+    spearman: float | None
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """How much each source word bears on log p of each target token."""
+
+    occlusion: NamedArray  # [target, source_word]: by how much log p falls without the word
+    gradients: NamedArray  # [target, source_word]: integrated gradients, summed over the word's tokens
+    end_mark: NamedArray  # [target]: those of the source's end mark
+    gap: NamedArray  # [target]: what the gradients of a row, with the end mark's, lack of log p(y|x) - log p(y|nothing)
+    agreement: Sequence[Agreement]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The same sentence with something changed."""
+
+    name: str  # what was changed
+    source: str  # what was translated
+    text: str  # the translation then
+    logprob: float
+    kept_logprob: float  # what the unchanged translation is worth then
+    kept_token_logprobs: NamedArray  # [target], of the unchanged translation
+    alignment: AlignmentMap | None  # of the translation then
+
+
+@dataclass(frozen=True)
 class Explanation:
     """All that was seen of one pair. A part that a model does not have, or that was not asked for, is absent."""
 
@@ -91,6 +125,8 @@ class Explanation:
     computation: Mapping[AttentionName, Computation] = field(default_factory=dict)
     alignments: Mapping[str, AlignmentMap] = field(default_factory=dict)  # by method
     searches: Sequence[Search] = ()
+    attribution: Attribution | None = None
+    what_if: Sequence[WhatIf] = ()
 
     def _repr_html_(self) -> str:
         """The page, in a frame of its own: what a notebook shows."""
