@@ -22,7 +22,9 @@ def test_integrated_gradients_are_complete(kind: str) -> None:
     nothing = torch.log_softmax(model.network.project(hidden), dim=-1)[0].gather(1, torch.tensor([*target, 0])[:, None])
     expected = torch.tensor(score.token_logprobs) - nothing[:, 0].detach()
     worst = float((found.sum(dim=1) - expected).abs().max() / expected.abs().max())
-    assert worst < (1e-5 if KINDS[kind].get("kind") == "recurrent" else 0.05)  # ReLU and norms bend the path, tanh does not
+    assert worst < (
+        1e-5 if KINDS[kind].get("kind") == "recurrent" else 0.05
+    )  # ReLU and norms bend the path, tanh does not
     torch.testing.assert_close(expected - found.sum(dim=1), gap)
     assert expected.abs().max() > 1.0  # the source has something to say
     _, coarse = integrated_gradients(model, source, target, points=2)

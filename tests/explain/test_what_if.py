@@ -1,5 +1,6 @@
 """A model under interventions is the same model where there are none, and another where there are."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -73,6 +74,9 @@ def test_every_change_is_told() -> None:
     assert replaced.source == "la chat est rouge"
     [score] = model.score(["la chat est rouge"], [seen.target.text])
     assert replaced.kept_token_logprobs.values == pytest.approx(score.token_logprobs, abs=1e-5)
+    np.testing.assert_allclose(
+        replaced.token_changes.values, replaced.kept_token_logprobs.values - seen.token_logprobs.values, atol=1e-5
+    )
     assert masked.name == "without “rouge”"
     assert abs(masked.kept_logprob - seen.logprob) > 1e-3
     assert silent.name == "without encoder layer 1 head 2"

@@ -18,11 +18,12 @@ from regard.explain.capture import Captured, capture
 from regard.explain.explanation import ATTENTIONS, Explanation, ModelFacts, Outputs, Search, Side
 from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
+from regard.explain.structure import structure
 from regard.explain.what_if import Change, what_if
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import END
 
-Part = Literal["computation", "searches", "attribution"]
+Part = Literal["computation", "searches", "attribution", "structure"]
 PARTS: tuple[Part, ...] = get_args(Part)
 RANKS = 10  # tokens shown of each output distribution
 EXACT_NODES = 2_000  # that the exact search may take; past it, its answer is not proved
@@ -80,6 +81,7 @@ def explain(
             attribute(model, source_ids, target_ids, source, said, looked) if "attribution" in parts else None
         ),
         what_if=[what_if(model, source, target_ids, attention, change, beam=beam, alpha=alpha) for change in changes],
+        structure=structure(model, source_ids, target_ids) if "structure" in parts else None,
     )
 
 

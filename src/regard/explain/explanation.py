@@ -107,7 +107,39 @@ class WhatIf:
     logprob: float
     kept_logprob: float  # what the unchanged translation is worth then
     kept_token_logprobs: NamedArray  # [target], of the unchanged translation
+    token_changes: NamedArray  # [target]: what each of them gained or lost
     alignment: AlignmentMap | None  # of the translation then
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The pieces whose embeddings point most nearly where that of each token does."""
+
+    tokens: Sequence[Sequence[str]]  # [token][rank]
+    cosines: NamedArray  # [token, rank]
+
+
+@dataclass(frozen=True)
+class States:
+    """A stack from its input to its output: lengths of its states, and of the gradient of -log p(target) by them."""
+
+    layers: Sequence[str]
+    norms: NamedArray  # [layer, token]
+    gradients: NamedArray  # [layer, token]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How the network is made, as the sentence shows it."""
+
+    positions: NamedArray | None  # [position, unit], what is added to embeddings; None: nothing is
+    gram: NamedArray | None  # [position, other]: their dot products
+    source: Neighbours | None
+    target: Neighbours | None
+    encoder: States
+    decoder: States
+    reach: NamedArray  # [state, word]: how much the encoder's state at one place changes with the embedding at another
+    reach_by_distance: NamedArray  # [distance]: the mean over all places so far apart
 
 
 @dataclass(frozen=True)
@@ -127,6 +159,7 @@ class Explanation:
     searches: Sequence[Search] = ()
     attribution: Attribution | None = None
     what_if: Sequence[WhatIf] = ()
+    structure: Structure | None = None
 
     def _repr_html_(self) -> str:
         """The page, in a frame of its own: what a notebook shows."""

@@ -16,14 +16,16 @@ from regard.explain.curves import Event, of_kind, samples_over_time, training_cu
 from regard.explain.document import document, plain
 from regard.explain.flow import gradient_flow
 from regard.explain.records import Report
+from regard.explain.sentence_page import SENTENCE_VIEWS, within_page
 from regard.files import write_whole
 
 DATA_FORMAT = 1
 MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
 # In the order of their imports: what a module uses comes before it.
 SCRIPTS = (
-    *("dom.js", "format.js", "tip.js", "masthead.js"),
-    *("curves.js", "flow.js", "alignment.js", "beam.js", "sentences.js"),
+    *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
+    *("curves.js", "flow.js"),
+    *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
 QUALITY = ("bleu", "chrf", "exact_match", "perplexity")
@@ -87,6 +89,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "alignments": [asdict(drawn) for drawn in maps],
         "alignments_left_out": len(report.alignments) - len(maps),
         "beam_tree": asdict(report.beam_tree) if report.beam_tree else None,
+        "explanation": None if report.explanation is None else plain(within_page(report.explanation), packed=True),
         "settings": [[name, setting_text(value)] for name, value in flatten(report.settings)],
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,

@@ -15,9 +15,14 @@ from regard.files import to_json_line, write_whole
 DATA_FORMAT = 1
 COMPUTATION_NUMBERS = 2_000_000  # that a page holds of how attention is computed: about 11 megabytes
 # In the order of their imports: what a module uses comes before it.
+SENTENCE_VIEWS = (
+    *("alignment.js", "beam.js", "sentences.js", "heads.js", "step.js", "searches.js"),
+    *("attribution.js", "whatif.js", "structure.js", "views.js"),
+)
 SENTENCE_SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
-    *("alignment.js", "beam.js", "heads.js", "step.js", "searches.js", "sentence.js"),
+    *SENTENCE_VIEWS,
+    "sentence.js",
 )
 PICTURES = (".png", ".svg", ".pdf")
 

@@ -84,7 +84,7 @@ def what_if(
         changed = edited(model, without_head(*change.head))
     prefixes = None if change.prefix is None else [change.prefix]
     [found] = changed.translate([text], beam=beam, alpha=alpha, prefixes=prefixes)
-    kept = _kept(changed, text, target)
+    kept, before = _kept(changed, text, target), _kept(model, source.text, target)
     return WhatIf(
         name=change.name,
         source=text,
@@ -92,6 +92,7 @@ def what_if(
         logprob=found.logprob,
         kept_logprob=float(kept.sum()),
         kept_token_logprobs=NamedArray.of(kept, "target"),
+        token_changes=NamedArray.of(kept - before, "target"),
         alignment=_alignment(changed, text, found.text) if "cross" in attention else None,
     )
 

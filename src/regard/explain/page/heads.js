@@ -31,15 +31,23 @@ export function choice(names, chosen, choose, label) {
   return make("div", { class: "choice", role: "group", "aria-label": label }, buttons);
 }
 
+let well = null;
+
+// The colour of a map as three numbers, whichever way the style spells it.
+function ink() {
+  well ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  well.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--colour-1");
+  well.fillRect(0, 0, 1, 1);
+  return well.getImageData(0, 0, 1, 1).data;
+}
+
 // One pixel a cell: thousands of small maps cost little, and the browser scales them.
 function thumbnail(weights, layer, head) {
   const [, , rows, columns] = weights.shape;
   const canvas = make("canvas", { width: columns, height: rows });
   const repaint = () => {
     const context = canvas.getContext("2d");
-    context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--colour-1");
-    context.fillRect(0, 0, 1, 1);
-    const [red, green, blue] = context.getImageData(0, 0, 1, 1).data;
+    const [red, green, blue] = ink();
     const image = context.createImageData(columns, rows);
     weights.at(layer, head).forEach((weight, index) => image.data.set([red, green, blue, Math.round(255 * weight)], 4 * index));
     context.putImageData(image, 0, 0);

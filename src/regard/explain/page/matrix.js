@@ -78,8 +78,7 @@ export function matrixView(parent, spec) {
       "aria-label": `${spec.label}: ${spec.rows.length} rows, ${spec.columns.length} columns. Arrow keys move from cell to cell.`,
       pointermove: (event) => look(cellAt(event), event), pointerdown: (event) => look(cellAt(event), event),
       pointerleave: () => look(null), blur: () => look(null), keydown: walk,
-    }, draw("rect", { class: "ground", x: left, y: head, width: cell * spec.columns.length, height: cell * spec.rows.length }),
-    bands, columns, rows);
+    }, bands, columns, rows);
     Object.assign(place, { svg, rows, columns, bands });
     frame.replaceChildren(canvas, svg);
     repaint();

@@ -13,7 +13,7 @@ export function searchesView(parent, explanation) {
     make("th", { scope: "row" }, search.name),
     make("td", {}, prose("span", search.text, explanation.model.target_language, "sentence"), !search.finished && " (cut)"),
     make("td", { class: "number" }, exact(search.logprob)), make("td", { class: "number" }, exact(search.score)),
-    make("td", { class: "note" }, proof(search))));
+    make("td", { class: "proof" }, proof(search))));
   const head = ["", "translation", "log p", "score", ""].map((text) => make("th", { scope: "col" }, text));
   const table = make("table", { class: "searches" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   parent.append(make("div", { class: "scroll" }, table));

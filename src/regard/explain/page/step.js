@@ -57,11 +57,11 @@ export function stepView(parent, explanation) {
         make("th", { scope: "row" }, make("bdi", {}, token)),
         make("td", {}, strip(part.keys.at(layer, head, key), `key of ${token}`, keyScale, 3)),
         make("td", { class: "number" }, exact(score)),
-        make("td", { class: "number" }, masked === -Infinity ? "−∞" : exact(masked - score === 0 ? 0 : masked - score)),
+        make("td", { class: "number" }, masked === -Infinity ? "−∞" : exact(masked)),
         make("td", { class: "number weight" }, exact(weight)), make("td", { class: "bar-cell" }, bar(weight)),
         make("td", {}, strip(part.values.at(layer, head, key), `value of ${token}`, valueScale, 3)));
     });
-    const headings = ["", "key k", FORMULAS[explanation.model.score] ?? "score", "mask", "softmax", "", "value v"]
+    const headings = ["", "key k", FORMULAS[explanation.model.score] ?? "score", "with mask", "softmax", "", "value v"]
       .map((text) => make("th", { scope: "col" }, text));
     const chain = [
       line("q", "query", part.query.at(layer, head, row)),
