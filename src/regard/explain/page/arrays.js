@@ -4,7 +4,9 @@ const unpacked = new WeakMap();
 
 function numbers({ float32, values }) {
   if (float32 === undefined) return Float32Array.from(values.flat(Infinity), (value) => value ?? -Infinity);
-  const bytes = Uint8Array.from(atob(float32), (character) => character.charCodeAt(0));
+  const text = atob(float32);
+  const bytes = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index += 1) bytes[index] = text.charCodeAt(index);
   return new Float32Array(bytes.buffer);
 }
 

@@ -49,7 +49,13 @@ function thumbnail(weights, layer, head) {
     const context = canvas.getContext("2d");
     const [red, green, blue] = ink();
     const image = context.createImageData(columns, rows);
-    weights.at(layer, head).forEach((weight, index) => image.data.set([red, green, blue, Math.round(255 * weight)], 4 * index));
+    const cells = weights.at(layer, head);
+    for (let index = 0; index < cells.length; index += 1) {
+      image.data[4 * index] = red;
+      image.data[4 * index + 1] = green;
+      image.data[4 * index + 2] = blue;
+      image.data[4 * index + 3] = Math.round(255 * cells[index]);
+    }
     context.putImageData(image, 0, 0);
   };
   repaint();

@@ -19,12 +19,16 @@ export function paint(canvas, rows, columns, cell, gap, strength) {
   const context = canvas.getContext("2d");
   context.scale(dense, dense);
   const [positive, negative] = [colour("--colour-1"), colour("--colour-2")];
+  let last = 0; // the sign of the cell before: to set a colour costs more than to paint a cell
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
       const value = Math.max(-1, Math.min(1, strength(row, column)));
       if (!value) continue; // nothing to see, or not a number
       context.globalAlpha = Math.abs(value);
-      context.fillStyle = value > 0 ? positive : negative;
+      if (Math.sign(value) !== last) {
+        last = Math.sign(value);
+        context.fillStyle = last > 0 ? positive : negative;
+      }
       context.fillRect(column * cell, row * cell, cell - gap, cell - gap);
     }
   }
