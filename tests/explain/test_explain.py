@@ -164,6 +164,14 @@ def test_figures(explanation: Explanation, tmp_path: Path, suffix: str) -> None:
     assert (tmp_path / f"figure{suffix}").read_bytes().startswith(start)
 
 
+def test_a_figure_of_any_text(tmp_path: Path) -> None:
+    """No glyph for it, a sign of mathematics, or a name that would be one: it is drawn all the same."""
+    pytest.importorskip("matplotlib")
+    seen = trained_model("recurrent").explain("la 🍎 $x_1 שלום", parts=(), name="$\\alpha")
+    write_explanations([seen, seen], tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
 def test_another_suffix_is_refused(explanation: Explanation, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"written as \.html"):
         write_explanations([explanation], tmp_path / "page.docx")

@@ -7,6 +7,7 @@ model. matplotlib is imported when a figure is drawn, so that only those who dra
 import io
 import math
 import statistics
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -255,5 +256,7 @@ def drawn_figure(path: Path, *, width: float, height: float) -> Iterator["Figure
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
         content = io.BytesIO()
-        figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=METADATA[path.suffix])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # a character that the font lacks is drawn as a box
+            figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=METADATA[path.suffix])
     write_whole(path, content.getvalue())

@@ -1,6 +1,5 @@
 """A figure for a paper: where the words of one translation look, and what each head of its cross-attention does."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,9 +32,6 @@ def draw_sentence(explanations: Sequence[Explanation], path: Path) -> None:
                 row.suptitle(explanation.model.name, fontsize=9).set_parse_math(False)
             _alignment(left.subplots(), explanation)
             _heads(right, explanation)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # a character that the font lacks is a box
-            figure.draw_without_rendering()
 
 
 def _alignment(frame: "Axes", explanation: Explanation) -> None:
