@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from explain.browser import BROWSER, dom_of, texts
+from explain.models import trained_model
 from regard.explain.records import Report, SentenceResult
 from regard.explain.report import render
 
@@ -74,7 +75,10 @@ document.body.append(note);
 
 
 def test_the_page_shows_the_numbers(full_report: Report, tmp_path: Path) -> None:
-    dom = dom_of(render(full_report), tmp_path)
+    explained = trained_model().explain("la pomme est rouge", parts=("computation",))
+    dom = dom_of(render(replace(full_report, explanation=explained)), tmp_path)
+    assert len(re.findall(r'class="thumb"', dom)) == 4  # the views of a sentence's own page
+    assert f"{explained.attention['cross'].values[1, 0, 0, 0]:.6g}" in texts(dom, "td")
     figures = [text for text in texts(dom, "dd") if text]
     assert figures[0::2][:8] == ["97.3", "98.6", "98.6 %", "1.09", "0.083", "3.32 M", "2 min 40 s", "12.2 k"]
     curves = re.findall(r'<path class="curve (\w+)', dom)

@@ -89,14 +89,12 @@ def page_data(report: Report) -> dict[str, Any]:
         "alignments": [asdict(drawn) for drawn in maps],
         "alignments_left_out": len(report.alignments) - len(maps),
         "beam_tree": asdict(report.beam_tree) if report.beam_tree else None,
-        "explanation": None if report.explanation is None else plain(within_page(report.explanation), packed=True),
         "settings": [[name, setting_text(value)] for name, value in flatten(report.settings)],
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
     }
-    plain_data = plain(data)
-    assert isinstance(plain_data, dict)
-    return plain_data
+    explanation = None if report.explanation is None else within_page(report.explanation)
+    return {**plain(data), "explanation": plain(explanation, packed=True)}
 
 
 def run_status(events: Sequence[Event]) -> dict[str, Any]:
