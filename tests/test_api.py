@@ -32,4 +32,13 @@ def test_unknown_names_are_refused() -> None:
 
     with pytest.raises(AttributeError, match="nothing_here"):
         regard.nothing_here  # noqa: B018
-    assert set(regard.__all__) == {"Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"}
+    assert set(regard.__all__) == {
+        "Explanation",
+        "Model",
+        "Run",
+        "RunConfig",
+        "Translation",
+        "load",
+        "load_ensemble",
+        "train",
+    }

@@ -1,5 +1,6 @@
 """The README's commands, run as they stand. Only budgets are made smaller, and the files they name are made first."""
 
+import json
 import os
 import re
 import subprocess
@@ -71,6 +72,15 @@ def test_using(home: Path) -> None:
     assert "\t" in lines[2]
     assert len(lines[4].split()) == 2
     assert "model.safetensors" in lines[6]
+
+
+def test_explaining(home: Path) -> None:
+    told, page, data = (_shell(line, home) for line in BLOCKS["explaining"].strip().split("\n"))
+    assert "log-probability" in told
+    assert page == "page.html\n"
+    assert (home / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert json.loads((home / "data.json").read_text(encoding="utf-8"))["format"] == 1
+    assert data == "data.json\n"
 
 
 @pytest.mark.parametrize("name", ["api", "api-train"])

@@ -12,14 +12,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard.api import Model, Run, RunConfig, Translation, load, load_ensemble, train
+    from regard.api import Explanation, Model, Run, RunConfig, Translation, load, load_ensemble, train
 
-__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
+__all__ = ["Explanation", "Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
 
 
 _WITHOUT_TORCH = {
-    "load": "regard.engine.load",
-    "Model": "regard.engine.model",
+    "load": "regard.translator",
+    "Model": "regard.translator",
     "Translation": "regard.engine.translation",
 }
 

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from regard.engine.ensemble import load_ensemble
-from regard.engine.load import load
-from regard.engine.model import Model
 from regard.engine.translation import Translation
+from regard.explain.explanation import Explanation
 from regard.explain.run_report import write_run_report
 from regard.settings import read_json, read_toml
 from regard.train.config import RunConfig
 from regard.train.events import Event
 from regard.train.run import Run, train_run
+from regard.translator import Model, load
 
-__all__ = ["Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
+__all__ = ["Explanation", "Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
 
 
 def train(

@@ -51,3 +51,19 @@ def test_nothing_to_align(source_count: int, target_count: int) -> None:
     found = word_weights(torch.ones(3, 3), list(range(source_count)), [0] * target_count, source_count, target_count)
     assert found.shape == (target_count, source_count)
     assert best_links(found) == []
+
+
+def test_chosen_heads_and_the_row_after_reading() -> None:
+    stack = torch.arange(24.0).view(2, 2, 3, 2)  # two layers, two heads, T 2 and the end mark, S 2
+    heads = token_weights(stack, heads=[(0, 1), (1, 0)])
+    assert heads.tolist() == ((stack[0, 1] + stack[1, 0]) / 2).tolist()
+    assert token_weights(stack, heads=[(0, 1)], said=True).tolist() == [[8.0, 9.0], [10.0, 11.0], [10.0, 11.0]]
+
+
+def test_links_by_both_sides() -> None:
+    weights = torch.tensor([[0.6, 0.4, 0.0], [0.9, 0.1, 0.0], [0.3, 0.3, 0.4]])
+    assert best_links(weights) == [(0, 0), (0, 1), (2, 2)]
+    # scaled by columns: source 0 fits target 1 best (0.9), source 1 target 0 (0.4), source 2 target 2
+    assert best_links(weights, "both") == [(0, 1), (2, 2)]
+    assert best_links(weights, "either") == [(0, 0), (1, 0), (0, 1), (2, 2)]
+    assert best_links(weights, least=0.5) == [(0, 0), (0, 1)]

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from regard.errors import DataError
 from regard.explain.curves import CURVE_POINTS, samples_over_time, smooth, thin, training_curves
+from regard.explain.document import TEXT_LIMIT, page_file
 from regard.explain.records import AlignmentMap, BeamNode, BeamTree, Report, SentenceResult
-from regard.explain.report import MAP_CELLS, SCRIPTS, TEXT_LIMIT, page_file, read_events, render, write_report
+from regard.explain.report import MAP_CELLS, SCRIPTS, read_events, render, write_report
+from regard.explain.sentence_page import SENTENCE_SCRIPTS
 
 
 class Page(HTMLParser):
@@ -71,7 +73,7 @@ def test_the_page_loads_nothing_from_elsewhere(full_report: Report) -> None:
 
 
 def test_no_script_turns_text_into_markup() -> None:
-    for name in SCRIPTS:
+    for name in {*SCRIPTS, *SENTENCE_SCRIPTS}:
         assert (
             re.findall(r"\.innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|</script", page_file(name))
             == []
@@ -344,11 +346,12 @@ def test_records_that_contradict_themselves_are_refused() -> None:
         BeamTree("a", [root, root], 1, 1.0)
 
 
-def test_the_modules_can_be_joined() -> None:
+@pytest.mark.parametrize("scripts", [SCRIPTS, SENTENCE_SCRIPTS])
+def test_the_modules_can_be_joined(scripts: tuple[str, ...]) -> None:
     """One inline module is made of many: imports must name what an earlier one exports, and no name may be taken twice."""
     exported: dict[str, set[str]] = {}
     taken: set[str] = set()
-    for name in SCRIPTS:
+    for name in scripts:
         text = page_file(name)
         for names, module in re.findall(r'^import \{ (.+?) \} from "\./(.+?)";$', text, flags=re.MULTILINE):
             assert set(names.split(", ")) <= exported[module], f"{name} imports from {module}"
@@ -365,4 +368,4 @@ def test_the_modules_can_be_joined() -> None:
 
 def test_every_asset_is_used() -> None:
     names = {file.name for file in resources.files("regard.explain").joinpath("page").iterdir()}
-    assert names == {*SCRIPTS, "report.html", "report.css"}
+    assert names == {*SCRIPTS, *SENTENCE_SCRIPTS, "report.html", "report.css"}

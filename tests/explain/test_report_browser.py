@@ -3,25 +3,18 @@
 import html
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from explain.browser import BROWSER, dom_of, texts
+from explain.models import trained_model
 from regard.explain.records import Report, SentenceResult
 from regard.explain.report import render
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="neither chromium nor chromium-browser is on PATH")
-
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"),
-    *("--enable-logging=stderr", "--window-size=1280,2800", "--virtual-time-budget=5000", "--dump-dom"),
-]
 
 # A person's walk through the page; what they see at each stop is written down in the page itself.
 WALK = r"""
@@ -81,27 +74,11 @@ document.body.append(note);
 """
 
 
-def dom_of(text: str, directory: Path) -> str:
-    """The page after its scripts ran. Nothing may be written to the console, and no script may have failed."""
-    page = directory / "report.html"
-    page.write_text(text, encoding="utf-8")
-    command = [str(BROWSER), *FLAGS, f"--user-data-dir={directory / 'profile'}", page.as_uri()]
-    ran = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
-    assert [line for line in ran.stderr.splitlines() if "CONSOLE" in line] == []
-    [root] = re.findall(r"<html[^>]*>", ran.stdout)
-    assert 'data-ready="true"' in root
-    assert "data-error" not in root
-    return ran.stdout
-
-
-def texts(dom: str, tag: str) -> list[str]:
-    """The text of every element of a tag, in order."""
-    found = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", dom, flags=re.DOTALL)
-    return [html.unescape(re.sub(r"<[^>]+>", "", text)) for text in found]
-
-
 def test_the_page_shows_the_numbers(full_report: Report, tmp_path: Path) -> None:
-    dom = dom_of(render(full_report), tmp_path)
+    explained = trained_model().explain("la pomme est rouge", parts=("computation",))
+    dom = dom_of(render(replace(full_report, explanation=explained)), tmp_path)
+    assert len(re.findall(r'class="thumb"', dom)) == 4  # the views of a sentence's own page
+    assert f"{explained.attention['cross'].values[1, 0, 0, 0]:.6g}" in texts(dom, "td")
     figures = [text for text in texts(dom, "dd") if text]
     assert figures[0::2][:8] == ["97.3", "98.6", "98.6 %", "1.09", "0.083", "3.32 M", "2 min 40 s", "12.2 k"]
     curves = re.findall(r'<path class="curve (\w+)', dom)

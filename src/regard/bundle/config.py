@@ -36,11 +36,37 @@ class VocabularySizes(Settings):
     """Whether both sides share one vocabulary."""
 
 
-class AlignmentConfig(Settings):
-    """Which cross-attention tells what a target word was translated from."""
+AlignmentMethod = Literal["attention", "norm", "zeroing"]
+LinkRule = Literal["target", "both", "either"]
 
+
+class AlignmentConfig(Settings):
+    """How to tell which source word a target word was translated from."""
+
+    method: AlignmentMethod = "attention"
+    """The evidence: attention, attention times the norm of the value, or how much the output changes when a value is zeroed."""
     layer: int | None = Field(default=None, ge=0)
     """The decoder layer whose heads are averaged, from 0; all layers if not given."""
+    heads: tuple[tuple[int, int], ...] | None = None
+    """The heads (layer, head) that are averaged, in place of a layer's."""
+    said: bool = False
+    """Whether a token has the evidence of the step that read it, in place of the step that chose it."""
+    links: LinkRule = "target"
+    """Each target word's best source word; `both`: each must be the other's best; `either`: one is enough."""
+    least: float = Field(default=0.0, ge=0.0, le=1.0)
+    """The least weight of a link."""
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> Self:
+        if self.heads is not None and (not self.heads or self.layer is not None):
+            raise ValueError("alignment.heads needs one head or more, and no alignment.layer beside it")
+        return self
+
+    @property
+    def layers(self) -> list[int]:
+        """The layers that are named."""
+        named = [] if self.layer is None else [self.layer]
+        return [*named, *(layer for layer, _ in self.heads or ())]
 
 
 class BundleConfig(Settings):
@@ -66,10 +92,9 @@ class BundleConfig(Settings):
         if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
             raise ValueError("vocabulary.joint needs the same size on both sides")
         layers = self.model.looking_layers
-        if self.alignment is not None and self.alignment.layer is not None and self.alignment.layer >= layers:
-            raise ValueError(
-                f"alignment.layer {self.alignment.layer} is not among the {layers} decoder layers that attend"
-            )
+        for layer in [] if self.alignment is None else self.alignment.layers:
+            if layer >= layers:
+                raise ValueError(f"alignment.layer {layer} is not among the {layers} decoder layers that attend")
         return self
 
     @property

@@ -1,25 +1,84 @@
 """`regard align`: which source word each target word looks at."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from regard.bundle.config import AlignmentConfig
+    from regard.explain.picking import Candidate
+
+Method = Annotated[
+    str | None,
+    typer.Option(help="How words are aligned: attention, norm, zeroing, or a file that `regard align --save` wrote."),
+]
 
 
 def align(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     src: Annotated[str, typer.Option(help="Source sentences.")],
     tgt: Annotated[str, typer.Option(help="Their translations, line by line.")],
+    method: Method = None,
+    pick: Annotated[
+        str | None, typer.Option(metavar="GOLD", help="Try every way on these gold links; print what each is worth.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep the best way that --pick found, for --method.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
-    from regard.cli.pairs import sides
+    from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
     from regard.engine.load import load
+    from regard.errors import ConfigError
+    from regard.files import write_whole
     from regard.metrics.alignment import to_pharaoh
 
+    if save is not None and pick is None:
+        raise ConfigError(f"--save {save}: there is nothing to keep without --pick GOLD")
     sources, targets = sides(src, tgt)
-    alignments = load(bundle, device).align(sources, targets)
+    model = load(bundle, device)
+    if pick is None:
+        lines = [
+            to_pharaoh(frozenset(one.links)) for one in model.align(sources, targets, settings=read_method(method))
+        ]
+    else:
+        from regard.explain.picking import METHODS, pick_alignment
+
+        gold, known = gold_links(pick, sources, targets), read_method(method)
+        found = pick_alignment(model, sources, targets, gold, METHODS if known is None else [known.method])
+        if save is not None:
+            write_whole(save, found[0].settings.model_dump_json(indent=2) + "\n")
+        lines = [_row("method", "choice", "AER", "precision", "recall", "settings"), *map(_told, found)]
     with results(None) as stream:
-        for alignment in alignments:
-            stream.write(to_pharaoh(frozenset(alignment.links)) + "\n")
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+def read_method(method: str | None) -> "AlignmentConfig | None":
+    """What --method says: the name of a method, whose heads are averaged, or the settings that `regard align --save` wrote."""
+    from typing import get_args
+
+    from regard.bundle.config import AlignmentConfig, AlignmentMethod
+    from regard.errors import ConfigError
+    from regard.settings import read_json
+
+    if method is None:
+        return None
+    if method in get_args(AlignmentMethod):
+        return AlignmentConfig.parse({"method": method})
+    if not Path(method).is_file():
+        raise ConfigError(f"--method {method}: not one of {', '.join(get_args(AlignmentMethod))}, and no file")
+    return AlignmentConfig.parse(read_json(Path(method)), method)
+
+
+def _told(candidate: "Candidate") -> str:
+    score, settings = candidate.score, candidate.settings
+    changed = settings.model_dump(exclude_defaults=True, exclude={"method"})
+    rest = " ".join(f"{name}={value}" for name, value in changed.items())
+    numbers = (f"{value:.4f}" for value in (score.aer, score.precision, score.recall))
+    return _row(settings.method, candidate.choice, *numbers, rest)
+
+
+def _row(*cells: str) -> str:
+    widths = (10, 12, 7, 10, 7, 0)
+    return " ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

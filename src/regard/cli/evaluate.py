@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from regard.cli.align import Method
+
 if TYPE_CHECKING:
+    from regard.bundle.config import AlignmentConfig
     from regard.bundle.ctranslate2 import Precision
     from regard.engine.load import Engine
     from regard.engine.model import Model
@@ -23,6 +26,7 @@ def evaluate(
     gold_align: Annotated[
         str | None, typer.Option(help="Gold alignments (Pharaoh) of src and ref: adds the error rate.")
     ] = None,
+    align_method: Method = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Keep the translations here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
@@ -30,7 +34,8 @@ def evaluate(
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
     """Translate a test set and print BLEU, chrF, TER, exact match, length and perplexity."""
-    from regard.cli.pairs import sides
+    from regard.cli.align import read_method
+    from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
     from regard.engine.load import load
     from regard.errors import ConfigError, DataError
@@ -43,7 +48,8 @@ def evaluate(
     sources, references = sides(src, ref)
     if not sources:
         raise DataError(f"{src}: no sentences to evaluate on")
-    gold = None if gold_align is None else _gold(gold_align, sources, references)
+    gold = None if gold_align is None else gold_links(gold_align, sources, references)
+    settings = read_method(align_method)
     model = load(bundle, device, cast("Engine", engine), cast("Precision", precision))
     hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
     forced = model.score(sources, references)
@@ -57,7 +63,7 @@ def evaluate(
     )
     values |= {"sentences": len(sources), "beam": beam, "alpha": alpha}
     if gold is not None:
-        values |= _alignment(model, sources, references, gold)
+        values |= _alignment(model, sources, references, gold, settings)
     if output is not None:
         with results(output) as stream:
             stream.writelines(f"{line}\n" for line in hypotheses)
@@ -65,33 +71,16 @@ def evaluate(
         stream.write(to_json_line(values) if as_json else _table(values))
 
 
-def _gold(path: str, sources: list[str], references: list[str]) -> "list[tuple[Links, Links]]":
-    """Sure and possible links of each sentence, between words that it has."""
-    from regard.data.readers import read_lines
-    from regard.errors import DataError
-    from regard.metrics.alignment import parse_pharaoh
-
-    links = []
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            links.append(parse_pharaoh(line))
-        except DataError as error:
-            raise DataError(f"{path}:{number}: {error}") from None
-    if len(links) != len(sources):
-        raise DataError(f"{path}: {len(links)} lines, but {len(sources)} sentences; it needs one line a sentence")
-    for number, ((_, possible), source, reference) in enumerate(zip(links, sources, references, strict=True), start=1):
-        for one, other in possible:
-            if one >= len(source.split()) or other >= len(reference.split()):
-                raise DataError(f"{path}:{number}: link {one}-{other} is outside of the sentence; words count from 0")
-    return links
-
-
 def _alignment(
-    model: "Model", sources: list[str], references: list[str], gold: "list[tuple[Links, Links]]"
+    model: "Model",
+    sources: list[str],
+    references: list[str],
+    gold: "list[tuple[Links, Links]]",
+    settings: "AlignmentConfig | None",
 ) -> dict[str, float]:
     from regard.metrics.alignment import alignment_error_rate
 
-    predicted = [frozenset(one.links) for one in model.align(sources, references)]
+    predicted = [frozenset(one.links) for one in model.align(sources, references, settings=settings)]
     result = alignment_error_rate(predicted, [sure for sure, _ in gold], [possible for _, possible in gold])
     return {"aer": result.aer, "alignment_precision": result.precision, "alignment_recall": result.recall}
 

@@ -6,7 +6,7 @@ import warnings
 
 import typer
 
-from regard.cli import align, compare, data, demo, evaluate, info, init, report, score, sweep, train, translate
+from regard.cli import align, compare, data, demo, evaluate, explain, info, init, report, score, sweep, train, translate
 from regard.errors import RegardError
 
 USER_MISTAKE, INTERRUPTED = 2, 130
@@ -26,6 +26,7 @@ app.command("translate")(translate.translate)
 app.command("score")(score.score)
 app.command("align")(align.align)
 app.command("evaluate")(evaluate.evaluate)
+app.command("explain")(explain.explain)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("info")(info.info)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from regard.cli import search_flags as flags
+from regard.cli.align import Method
 from regard.search.options import NODE_LIMIT
 
 if TYPE_CHECKING:
@@ -59,12 +60,14 @@ def translate(
     align: Annotated[
         bool, typer.Option("--align", help="Add word alignments after a tab (Pharaoh, source-target).")
     ] = False,
+    align_method: Method = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
     """Translate text with a trained model."""
     from regard.bundle.locate import find_bundle
+    from regard.cli.align import read_method
     from regard.cli.lines import work_on_lines
     from regard.engine.translation import DemandWarning, TruncationWarning
 
@@ -91,12 +94,16 @@ def translate(
         suppress=suppress,
     )
     bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
-    job = Job(_model(bundles, device, engine, precision), options, with_prefix, with_phrases, align)
-    settings = {
+    settings = read_method(align_method)
+    model = _model(bundles, device, engine, precision)
+    model.alignment = settings or model.alignment
+    job = Job(model, options, with_prefix, with_phrases, align)
+    same = {
         **asdict(options),
         "with_prefix": with_prefix,
         "with_phrases": with_phrases,
         "align": align,
+        "align_method": model.alignment.model_dump(mode="json"),
         "engine": engine,
         "precision": precision,
         "models": [_identity(path) for path in bundles],
@@ -106,7 +113,7 @@ def translate(
         warnings.simplefilter("ignore", DemandWarning)
         job.check()
         characters = None if options.draws else CHARACTERS  # draws are numbered by the window
-        work_on_lines(job.work, input_file, output_file, characters=characters, settings=settings)
+        work_on_lines(job.work, input_file, output_file, characters=characters, settings=same)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 
 from regard.bundle.ctranslate2 import PRECISIONS, Precision, obstacle
 from regard.bundle.locate import find_bundle
@@ -21,6 +21,9 @@ Engine = Literal["auto", "torch", "ct2"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
+ModelT = TypeVar("ModelT", bound=Model)
+
+
 def load(
     path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
 ) -> Model:
@@ -29,6 +32,13 @@ def load(
     `engine`: `torch` does everything; `ct2` is CTranslate2, which translates several times faster on a CPU, and what it cannot do is an
     error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights, float32 or int8.
     """
+    return load_as(Model, path, device, engine, precision)
+
+
+def load_as(
+    kind: type[ModelT], path: "str | Path", device: "str | torch.device", engine: Engine, precision: Precision
+) -> ModelT:
+    """`load`, as a kind of `Model` that can do more."""
     if engine not in ENGINES:
         raise ConfigError(f"engine = {engine!r}: not one of {', '.join(ENGINES)}")
     if precision not in PRECISIONS:
@@ -40,7 +50,7 @@ def load(
     if why is not None and precision != "float32":
         raise ConfigError(f"precision = {precision!r}: only CTranslate2 has it, and {why}; use float32")
     read = partial(_network, bundle, device)
-    return Model(
+    return kind(
         read() if why is not None else Unread(read),
         bundle.tokenizers,
         languages=bundle.config.languages,

@@ -10,17 +10,18 @@ answer says so (`truncated`), and the other texts are not affected. An output ha
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
-from regard.bundle.config import AlignmentConfig, Languages
+from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
 from regard.engine.demands import Asked, Demands, suppressed_ids
 from regard.engine.fast import FastPath
 from regard.engine.options import SearchOptions
+from regard.engine.pairs import Pairs
 from regard.engine.risk import by_utility, expected_utilities
 from regard.engine.translation import Alignment, Links, Score, Translation, TruncationWarning
 from regard.errors import DataError, SearchError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.engine.runner import Network, Runner
+    from regard.ops.probe import Probe
 
 __all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
 
@@ -242,19 +244,43 @@ class Model:
                 results[number] = Score(logprob, score, tokens, kept, truncated=number in pairs.cut)
         return [results[number] for number in range(len(sources))]
 
+    def forced(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        probe: "Probe | None" = None,
+        *,
+        gradients: bool = False,
+    ) -> "Tensor":
+        """[B, T, D]: what the network projects to logits, in a forced pass over ids without end marks, which the probe sees."""
+        with self._turn:
+            return self._runner.forced(sources, targets, probe, gradients=gradients)
+
     def align(
-        self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = ALIGNMENT_BATCH_TOKENS
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        settings: AlignmentConfig | None = None,
+        batch_tokens: int = ALIGNMENT_BATCH_TOKENS,
     ) -> list[Alignment]:
-        """Which source word each target word looks at: one forced pass, no search."""
+        """Which source word each target word comes from: forced passes, no search. `settings`: how to tell, the model's own if None."""
         from regard.engine.alignment import best_links
 
+        how = settings or self.alignment
         pairs = self._pairs(sources, targets)
         source_words = [self.tokenizers.source.normalise(text).split() for text in sources]
         target_words = [self.tokenizers.target.normalise(text).split() for text in targets]
         counts = [(len(some), len(others)) for some, others in zip(source_words, target_words, strict=True)]
         return [
-            Alignment(best_links(weights), weights, source_words[number], target_words[number], number in pairs.cut)
-            for number, weights in enumerate(self._word_weights(pairs, counts, batch_tokens))
+            Alignment(
+                best_links(weights, how.links, how.least),
+                weights,
+                source_words[number],
+                target_words[number],
+                number in pairs.cut,
+            )
+            for number, weights in enumerate(self._word_weights(pairs, counts, how, batch_tokens))
         ]
 
     def _encode(self, texts: Sequence[str], tokenizer: Tokenizer, side: str) -> tuple[list[list[int]], set[int]]:
@@ -273,12 +299,12 @@ class Model:
             )
         return [ids[: self.max_tokens] for ids in rows], cut
 
-    def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> "_Pairs":
+    def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> Pairs:
         if len(sources) != len(targets):
             raise DataError(f"{len(sources)} sources, but {len(targets)} targets: give one target for each source")
         source_ids, cut_sources = self._encode(sources, self.tokenizers.source, "source")
         target_ids, cut_targets = self._encode(targets, self.tokenizers.target, "target")
-        return _Pairs(source_ids, target_ids, cut_targets, cut_sources | cut_targets)
+        return Pairs(source_ids, target_ids, cut_targets, cut_sources | cut_targets)
 
     def _search(
         self, sources: Sequence[list[int]], options: SearchOptions, asked: Asked, batch_tokens: int, scores: bool
@@ -340,7 +366,7 @@ class Model:
         from regard.engine.alignment import best_links
 
         flat = [(sources[number], list(one.tokens)) for number, some in enumerate(found) for one in some]
-        pairs = _Pairs([source for source, _ in flat], [target for _, target in flat])
+        pairs = Pairs([source for source, _ in flat], [target for _, target in flat])
         counts = [
             (
                 max(self.tokenizers.source.words(source), default=-1) + 1,
@@ -348,27 +374,41 @@ class Model:
             )
             for source, target in flat
         ]
-        links = iter([best_links(weights) for weights in self._word_weights(pairs, counts, ALIGNMENT_BATCH_TOKENS)])
+        how = self.alignment
+        weights = self._word_weights(pairs, counts, how, ALIGNMENT_BATCH_TOKENS)
+        links = iter([best_links(one, how.links, how.least) for one in weights])
         return [[next(links) for _ in some] for some in found]
 
-    def _word_weights(self, pairs: "_Pairs", counts: Sequence[tuple[int, int]], batch_tokens: int) -> "list[Tensor]":
-        """For each pair the weights [target words, source words]; counts: the words of its source and of its target."""
-        from regard.engine.alignment import token_weights, word_weights
+    def evidence(
+        self, pairs: Pairs, method: AlignmentMethod = "attention", batch_tokens: int = ALIGNMENT_BATCH_TOKENS
+    ) -> "list[Tensor]":
+        """For each pair what speaks for a link between tokens, [L, H, T, S] of every layer and head, the end marks last."""
+        from regard.engine.evidence import evidence
 
         results: dict[int, Tensor] = {}
         for batch in length_batches(pairs.widths, batch_tokens):
             with self._turn:
-                stacks = self._runner.attention(*pairs.rows(batch))
-            for number, stack in zip(batch, stacks, strict=True):
-                source_count, target_count = counts[number]
-                results[number] = word_weights(
-                    token_weights(stack, self.alignment.layer),
-                    self.tokenizers.source.words(pairs.sources[number]),
-                    self.tokenizers.target.words(pairs.targets[number]),
-                    source_count,
-                    target_count,
-                )
-        return [results[number] for number in range(len(counts))]
+                found = evidence(self._runner, method, *pairs.rows(batch))
+            results.update(zip(batch, found, strict=True))
+        return [results[number] for number in range(len(pairs.sources))]
+
+    def _word_weights(
+        self, pairs: Pairs, counts: Sequence[tuple[int, int]], how: AlignmentConfig, batch_tokens: int
+    ) -> "list[Tensor]":
+        """For each pair the weights [target words, source words]; counts: the words of its source and of its target."""
+        from regard.engine.alignment import token_weights, word_weights
+
+        return [
+            word_weights(
+                token_weights(stack, how.layer, how.heads, how.said),
+                self.tokenizers.source.words(source),
+                self.tokenizers.target.words(target),
+                *count,
+            )
+            for stack, source, target, count in zip(
+                self.evidence(pairs, how.method, batch_tokens), pairs.sources, pairs.targets, counts, strict=True
+            )
+        ]
 
 
 def _placed(
@@ -383,20 +423,3 @@ def _placed(
 def _one(links: Callable[[], list[list[Links]]], text: int, rank: int) -> Links:
     """The links of one hypothesis, out of those of all that were found together."""
     return links()[text][rank]
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Sources and targets as ids, side by side, and the numbers of those that were cut."""
-
-    sources: list[list[int]]
-    targets: list[list[int]]
-    cut_targets: Set[int] = frozenset()
-    cut: Set[int] = frozenset()
-
-    @property
-    def widths(self) -> list[int]:
-        return [max(len(source), len(target)) for source, target in zip(self.sources, self.targets, strict=True)]
-
-    def rows(self, batch: Sequence[int]) -> tuple[list[list[int]], list[list[int]]]:
-        return [self.sources[number] for number in batch], [self.targets[number] for number in batch]

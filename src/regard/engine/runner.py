@@ -154,10 +154,17 @@ class Runner:
                 watch=watch,
             )
 
+    def forced(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], probe: Probe | None = None, *, gradients: bool = False
+    ) -> Tensor:
+        """[B, T, D]: what is projected to the logits of each token and of the end mark, in one teacher-forced pass."""
+        with self._evaluating(gradients):
+            return self.network.hidden(self._source(sources), self._target_in(targets), probe)
+
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target, and then of the end mark: one teacher-forced pass."""
         with self._evaluating():
-            hidden = self.network.hidden(self._source(sources), self._target_in(targets))  # [B, T, D]
+            hidden = self.forced(sources, targets)
             expected = [[*target, self.network.end_token] for target in targets]
             real = torch.cat([hidden[row, : len(ids)] for row, ids in enumerate(expected)])  # [N, D], no padding
             wanted = torch.tensor([token for ids in expected for token in ids], device=hidden.device)  # [N]
@@ -175,22 +182,6 @@ class Runner:
         values = iter(found.tolist())
         return [[next(values) for _ in ids] for ids in expected]
 
-    def attention(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[Tensor]:
-        """For each pair the cross-attention [L, H, T, S] of every layer and head; row t is where it looked while it chose token t.
-
-        The last row and the last column are the end marks'.
-        """
-        probe = Probe("decoder.*.cross.weights")
-        with self._evaluating():
-            self.network.hidden(self._source(sources), self._target_in(targets), probe)
-        if not len(probe):
-            raise SearchError("this model has no attention from target to source, so it cannot align words")
-        stack = torch.stack([probe[f"decoder.{layer}.cross.weights"] for layer in range(len(probe))], dim=1)
-        return [
-            stack[row, :, :, : len(target) + 1, : len(source) + 1].cpu()
-            for row, (source, target) in enumerate(zip(sources, targets, strict=True))
-        ]
-
     def _source(self, sources: Sequence[Ids]) -> Tensor:
         """[B, S]"""
         return padded([[*ids, self.network.end_token] for ids in sources], self._source_pad, self.device)
@@ -200,8 +191,8 @@ class Runner:
         return padded([[self.network.start_token, *ids] for ids in targets], self._target_pad, self.device)
 
     @contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """Without gradients and dropout, leaving a network that is being trained as it was.
+    def _evaluating(self, gradients: bool = False) -> Iterator[None]:
+        """Without dropout, and without gradients if none are asked for, leaving a network that is being trained as it was.
 
         Not `inference_mode`: tables of positions that grow meanwhile stay with the network, and must serve training too.
         """
@@ -209,7 +200,7 @@ class Runner:
         if was_training:
             self.network.train(False)
         try:
-            with torch.no_grad():
+            with torch.set_grad_enabled(gradients):
                 yield
         finally:
             if was_training:

@@ -7,6 +7,7 @@ model. matplotlib is imported when a figure is drawn, so that only those who dra
 import io
 import math
 import statistics
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,7 +69,7 @@ def draw_learning_curves(
     for label, events in runs.items():
         if not series(of_kind(events, "validated"), up)[0]:
             raise DataError(f"{label}: its log holds no validation {up}; let the run come to a validation first")
-    with _figure(path, width=1.6 + 3.4 * len(across), height=3.3) as figure:
+    with drawn_figure(path, width=1.6 + 3.4 * len(across), height=3.3) as figure:
         from matplotlib.ticker import LogLocator, MaxNLocator
 
         frames = figure.subplots(1, len(across), sharey=True, squeeze=False)[0]
@@ -116,7 +117,7 @@ def draw_gradient_flow(runs: Runs, path: Path) -> None:
         if flow is None:
             raise DataError(f"{label}: its log holds no gradients by part; train with train.diagnose_every")
     positive = [value for flow in flows.values() if flow for row in flow["gradient"] for value in row if value]
-    with _figure(path, width=1.4 + 2.6 * len(flows), height=5.2) as figure:
+    with drawn_figure(path, width=1.4 + 2.6 * len(flows), height=5.2) as figure:
         from matplotlib.colors import LogNorm
 
         scale = LogNorm(min(positive), max(positive))
@@ -141,7 +142,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
     """The metric of every row, a pale dot a run and a bar of one standard deviation; and beside it, by the length of the source."""
     score, rows = SCORES[comparison.metric], comparison.rows
     names = [row.name.replace(" ", "\n") for row in rows]  # a setting a line
-    with _figure(path, width=8.4, height=1.4 + 0.2 * max(9, len("\n\n".join(names).split("\n")))) as figure:
+    with drawn_figure(path, width=8.4, height=1.4 + 0.2 * max(9, len("\n\n".join(names).split("\n")))) as figure:
         whole, parts = figure.subplots(1, 2, width_ratios=(1, 1.2))
         ranges = [bucket_name(bucket) for bucket in comparison.buckets]
         for number, row in enumerate(rows):
@@ -242,7 +243,7 @@ def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
 
 
 @contextmanager
-def _figure(path: Path, *, width: float, height: float) -> Iterator["Figure"]:
+def drawn_figure(path: Path, *, width: float, height: float) -> Iterator["Figure"]:
     """A figure of so many inches to draw on, written as a whole when it is done."""
     if path.suffix not in METADATA:
         raise ConfigError(f"{path}: a figure is written as {', '.join(METADATA)}; give it one of these suffixes")
@@ -255,5 +256,7 @@ def _figure(path: Path, *, width: float, height: float) -> Iterator["Figure"]:
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
         content = io.BytesIO()
-        figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=METADATA[path.suffix])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # a character that the font lacks is drawn as a box
+            figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=METADATA[path.suffix])
     write_whole(path, content.getvalue())

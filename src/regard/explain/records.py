@@ -6,7 +6,10 @@ mistake is, and not later by a blank figure in a browser.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from regard.explain.explanation import Explanation
 
 Link = tuple[int, int]  # (source word, target word), both counted from 0
 
@@ -97,3 +100,4 @@ class Report:
     best: Sequence[SentenceResult] = ()
     alignments: Sequence[AlignmentMap] = ()
     beam_tree: BeamTree | None = None
+    explanation: "Explanation | None" = None  # of one sentence

@@ -5,29 +5,27 @@ document. Computes nothing about a model: every number shown is one that was han
 business of `page/`; the script there reads the data by the names given here.
 """
 
-import html
 import json
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError
 from regard.explain.curves import Event, of_kind, samples_over_time, training_curves
+from regard.explain.document import document, plain
 from regard.explain.flow import gradient_flow
 from regard.explain.records import Report
+from regard.explain.sentence_page import SENTENCE_VIEWS, within_page
 from regard.files import write_whole
 
 DATA_FORMAT = 1
-TEXT_LIMIT = 4_000  # characters of one sentence; a line of 100,000 must not make the page heavy
 MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
 # In the order of their imports: what a module uses comes before it.
 SCRIPTS = (
-    *("dom.js", "format.js", "tip.js"),
-    *("curves.js", "flow.js", "alignment.js", "beam.js", "sentences.js"),
+    *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
+    *("curves.js", "flow.js"),
+    *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
 QUALITY = ("bleu", "chrf", "exact_match", "perplexity")
@@ -64,35 +62,7 @@ def write_report(report: Report, path: Path) -> None:
 
 def render(report: Report) -> str:
     """The whole page as one string that can be encoded as UTF-8."""
-    parts = {
-        "title": html.escape(f"{shown_text(report.title)} · regard"),
-        "style": page_file("report.css"),
-        "data": script_safe(json.dumps(page_data(report), ensure_ascii=False, allow_nan=False, separators=(",", ":"))),
-        "script": bundle_scripts(SCRIPTS),
-    }
-    # One pass, so that a placeholder inside of a sentence is text and nothing else.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page_file("report.html"))
-
-
-def page_file(name: str) -> str:
-    return resources.files("regard.explain").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def bundle_scripts(names: Iterable[str]) -> str:
-    """ES modules joined into one that stands inside of a page, where no module can import its neighbour.
-
-    The modules keep to what makes this sound: one-line imports of neighbours only, and no top-level name used twice.
-    """
-    modules = []
-    for name in names:
-        text = re.sub(r'^import \{[^}\n]*\} from "\./\w+\.js";\n', "", page_file(name), flags=re.MULTILINE)
-        modules.append(f"// {name}\n" + re.sub(r"^export ", "", text, flags=re.MULTILINE))
-    return "\n".join(modules)
-
-
-def script_safe(text: str) -> str:
-    """JSON that may stand in a script element: no character in it can end the element or a line of script."""
-    return re.sub(r"[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    return document(report.title, page_data(report), SCRIPTS)
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -123,9 +93,8 @@ def page_data(report: Report) -> dict[str, Any]:
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
     }
-    plain_data = plain(data)
-    assert isinstance(plain_data, dict)
-    return plain_data
+    explanation = None if report.explanation is None else within_page(report.explanation)
+    return {**plain(data), "explanation": plain(explanation, packed=True)}
 
 
 def run_status(events: Sequence[Event]) -> dict[str, Any]:
@@ -202,26 +171,3 @@ def setting_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else str(value)
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it; a number that is not finite becomes null."""
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, str):
-        return shown_text(value)
-    if isinstance(value, Mapping):
-        return {shown_text(str(name)): plain(item) for name, item in value.items()}
-    if hasattr(value, "tolist"):  # an array or a number of numpy's or torch's
-        return plain(value.tolist())
-    if isinstance(value, Iterable):
-        return [plain(item) for item in value]
-    return str(value)
-
-
-def shown_text(text: str) -> str:
-    """A text as the page can hold it: a very long one is cut, half of a surrogate pair becomes U+FFFD."""
-    cut = text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
-    return re.sub(r"[\ud800-\udfff]", "\ufffd", cut)

@@ -10,6 +10,8 @@ from regard.engine.load import load
 from regard.engine.model import Model
 from regard.errors import BundleError
 from regard.explain.beam_tree import beam_tree
+from regard.explain.explain import Part, explain
+from regard.explain.explanation import Explanation
 from regard.explain.records import AlignmentMap, BeamTree, Report, SentenceResult
 from regard.explain.report import read_events, write_report
 from regard.metrics.alignment import parse_pharaoh
@@ -18,6 +20,7 @@ from regard.metrics.translation import sentence_chrf
 SHOWN_SENTENCES = 12
 SHOWN_MAPS = 8
 TREE_BEAM = 3
+EXPLAINED: tuple[Part, ...] = ("computation",)
 MAP_WORDS = (4, 24)  # maps of sentences that show something and still fit a screen
 
 
@@ -46,6 +49,7 @@ def write_run_report(run: Path) -> Path:
         best=ranked[::-1][: SHOWN_SENTENCES // 2],
         alignments=[] if model is None else _maps(model, rows or _samples(events)),
         beam_tree=None if model is None else _tree(model, rows or _samples(events)),
+        explanation=None if model is None else _explained(model, rows or _samples(events)),
     )
     path = run / "report.html"
     write_report(report, path)
@@ -82,9 +86,21 @@ def _maps(model: Model, rows: list[dict[str, Any]]) -> list[AlignmentMap]:
 
 
 def _tree(model: Model, rows: list[dict[str, Any]]) -> BeamTree | None:
-    """The search for a sentence of middling length, which still fits a screen."""
+    """The search for a sentence of middling length."""
+    sentence = _middling(rows)
+    return None if sentence is None else beam_tree(model, sentence, beam=TREE_BEAM)
+
+
+def _explained(model: Model, rows: list[dict[str, Any]]) -> Explanation | None:
+    """Every head on the same sentence."""
+    sentence = _middling(rows)
+    return None if sentence is None else explain(model, sentence, parts=EXPLAINED)
+
+
+def _middling(rows: list[dict[str, Any]]) -> str | None:
+    """A sentence that shows something and still fits a screen."""
     fitting = [row["source"] for row in rows if 5 <= len(row["source"].split()) <= 9]
-    return beam_tree(model, fitting[0], beam=TREE_BEAM) if fitting else None
+    return fitting[0] if fitting else None
 
 
 def _samples(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.layers.positions import RotaryPositions
 from regard.layers.scores import Score
-from regard.ops.attention import attend, attention_weights
+from regard.ops.attention import attend, probed_attention
 from regard.ops.probe import Probe
 from regard.ops.scores import scaled_dot
 
@@ -68,11 +68,18 @@ class MultiHeadAttention(nn.Module):
         compare = scaled_dot if self.score is None else self.score.compare
         if probe is None:
             context = attend(query, keys, values, score=compare, mask=mask, causal=causal)
-        else:
-            weights = probe.see("weights", attention_weights(query, keys, score=compare, mask=mask, causal=causal))
-            context = probe.see("context", weights @ probe.see("values", values))
-        joined: Tensor = self.output(context.transpose(1, 2).flatten(2))
-        return joined
+            output: Tensor = self.output(context.transpose(1, 2).flatten(2))
+            return output
+        if probe.wants("value_norms"):
+            probe.see("value_norms", self._value_norms(values))
+        context, _ = probed_attention(query, keys, values, probe, score=compare, mask=mask, causal=causal)
+        return probe.see("output", self.output(probe.see("joined", context.transpose(1, 2).flatten(2))))
+
+    def _value_norms(self, values: Tensor) -> Tensor:
+        """[B, H, S]: the length of what each value adds to the output, |v W_O| (Kobayashi et al. 2020)."""
+        by_head = self.output.weight.view(len(self.output.weight), self.heads, -1)  # [D, H, d]
+        norms: Tensor = torch.linalg.vector_norm(torch.einsum("bhsd,ohd->bhso", values, by_head), dim=-1)
+        return norms
 
     def _turned(self, x: Tensor, first: int) -> Tensor:
         """[B, H, T, d]: queries or keys, told their positions."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.layers.dropout import Dropout
 from regard.layers.recurrent import Cell, RecurrentStack, State
 from regard.layers.scores import Score
-from regard.ops.attention import attend, attention_weights
+from regard.ops.attention import attend, probed_attention
 from regard.ops.probe import Probe, within
 from regard.ops.repeated import RepeatedLinear
 
@@ -51,9 +51,11 @@ class StateAttention(nn.Module):
         if probe is None:
             context = attend(query, memory.keys, memory.values, score=self.score.compare, mask=memory.mask)
             return context.reshape(len(state), -1), None
-        found = attention_weights(query, memory.keys, score=self.score.compare, mask=memory.mask)
-        weights = probe.see("weights", found)
-        context = probe.see("context", weights @ probe.see("values", memory.values))
+        if probe.wants("value_norms"):
+            probe.see("value_norms", torch.linalg.vector_norm(memory.values, dim=-1))
+        context, weights = probed_attention(
+            query, memory.keys, memory.values, probe, score=self.score.compare, mask=memory.mask
+        )
         return context.reshape(len(state), -1), weights
 
 

@@ -110,8 +110,11 @@ class Recurrent(EncoderDecoder):
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, probe: Probe | None) -> Tensor:
         """Scaled embeddings, [B, T, E]."""
-        x: Tensor = self.dropout(embedding(ids) * self.embedding_scale)
-        return x if probe is None else probe.see("embedding", x)
+        x: Tensor = embedding(ids) * self.embedding_scale
+        if probe is not None:
+            x = probe.see("words", x)
+        dropped: Tensor = self.dropout(x)
+        return dropped if probe is None else probe.see("embedding", dropped)
 
 
 def _is_gated(name: str) -> bool:

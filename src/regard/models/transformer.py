@@ -154,6 +154,8 @@ class Transformer(EncoderDecoder):
     ) -> Tensor:
         """Scaled embeddings plus positions, [B, T, D]."""
         x: Tensor = embedding(ids) * self.embedding_scale
+        if probe is not None:
+            x = probe.see("words", x)
         if positions is not None:
             x = x + positions(first, ids.shape[1])
         dropped: Tensor = self.dropout(x)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.ops.masks import causal as causal_mask
+from regard.ops.probe import Probe
 from regard.ops.scores import Score, dot, scaled_dot
 
 
@@ -41,11 +42,32 @@ def attention_weights(
     causal: bool = False,
 ) -> Tensor:
     """softmax over the keys of score(q, k) + M, [..., T, S]."""
+    return torch.softmax(masked(score(query, keys), mask=mask, causal=causal), dim=-1)
+
+
+def masked(scores: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+    """score(q, k) + M, [..., T, S]: minus infinity where a query must not look."""
     assert mask is None or not causal, "a causal mask and another mask must be added by the caller"
-    scores = score(query, keys)
     if mask is not None:
         scores = scores + mask
     if causal:
-        allowed = causal_mask(query.shape[-2], keys.shape[-2], query.device)
+        allowed = causal_mask(scores.shape[-2], scores.shape[-1], scores.device)
         scores = scores.masked_fill(~allowed, float("-inf"))
-    return torch.softmax(scores, dim=-1)
+    return scores
+
+
+def probed_attention(
+    query: Tensor,  # [..., T, d]
+    keys: Tensor,  # [..., S, d]
+    values: Tensor,  # [..., S, v]
+    probe: Probe,
+    *,
+    score: Score = scaled_dot,
+    mask: Tensor | None = None,
+    causal: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`attend` step by step, each shown to the probe: the context [..., T, v] and the weights [..., T, S]."""
+    query, keys, values = probe.see("query", query), probe.see("keys", keys), probe.see("values", values)
+    scores = probe.see("masked", masked(probe.see("scores", score(query, keys)), mask=mask, causal=causal))
+    weights = probe.see("weights", torch.softmax(scores, dim=-1))
+    return probe.see("context", weights @ values), weights

@@ -32,6 +32,18 @@ class Probe:
         deeper._seen = self._seen
         return deeper
 
+    def with_edits(self, edits: Mapping[str, Edit]) -> "Probe":
+        """The same probe, and these edits after its own; what it sees, both have seen."""
+        both = Probe(*self._patterns, edits={**self._edits, **edits}, gradients=self._gradients)
+        both._path = self._path
+        both._seen = self._seen
+        return both
+
+    def wants(self, name: str) -> bool:
+        """Whether a value of this name would be captured or edited: what nobody asks for need not be computed."""
+        full = self._path + name
+        return any(fnmatchcase(full, pattern) for pattern in (*self._patterns, *self._edits))
+
     def see(self, name: str, value: Tensor) -> Tensor:
         """What the model is to go on with: `value`, or what the edits make of it."""
         full = self._path + name

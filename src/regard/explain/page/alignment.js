@@ -17,8 +17,8 @@ function mapLayout(map, width) {
   return { left, head, cell, ...size };
 }
 
-// A chooser of sentences and the map of the chosen one. `maps` are the records that the report was given.
-export function alignmentView(parent, maps) {
+// A chooser and the map of what is chosen: sentences, if it is not said that they differ in something else.
+export function alignmentView(parent, maps, names = null, what = "sentence") {
   let chosen = 0;
   let width = 0;
   let focus = null; // [source, target] of the cell that is pointed at
@@ -26,15 +26,15 @@ export function alignmentView(parent, maps) {
 
   const frame = make("div", { class: "scroll" });
   const found = make("p", { class: "note" });
-  const chooser = make("select", { "aria-label": "Sentence", change: (event) => choose(Number(event.target.value)) });
+  const chooser = make("select", { "aria-label": what, change: (event) => choose(Number(event.target.value)) });
   maps.forEach((map, index) => {
-    chooser.append(make("option", { value: index }, `${index + 1}. ${shorten(map.source_words.join(" "), 60)}`));
+    chooser.append(make("option", { value: index }, names?.[index] ?? `${index + 1}. ${shorten(map.source_words.join(" "), 60)}`));
   });
   const turn = (by) => choose((chosen + by + maps.length) % maps.length);
   const bar = make("div", { class: "bar" },
-    make("button", { type: "button", class: "step", "aria-label": "Previous sentence", click: () => turn(-1) }, "‹"),
+    make("button", { type: "button", class: "step", "aria-label": `Previous ${what}`, click: () => turn(-1) }, "‹"),
     chooser,
-    make("button", { type: "button", class: "step", "aria-label": "Next sentence", click: () => turn(1) }, "›"));
+    make("button", { type: "button", class: "step", "aria-label": `Next ${what}`, click: () => turn(1) }, "›"));
   parent.append(maps.length > 1 ? bar : "", frame, found, legend());
 
   function choose(index) {

@@ -116,6 +116,8 @@ export function beamView(parent, tree) {
     }
     const box = node.mark.getBoundingClientRect();
     const rows = [["score", exact(node.score)], ["log-probability", exact(node.logprob)], ["step", node.step]];
+    const kept = all.filter((other) => other.step === node.step && other.state === "kept").map((other) => other.logprob);
+    if (node.state === "cut" && kept.length) rows.push(["the weakest that was kept", exact(Math.min(...kept))]);
     const table = rows.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)));
     showTip(event?.clientX ?? box.right, event?.clientY ?? box.bottom,
       make("strong", { dir: "auto" }, prefix(node)), make("table", {}, table), make("small", {}, STATES[node.state]));

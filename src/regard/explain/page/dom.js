@@ -44,6 +44,11 @@ export function onWidth(element, render) {
   new ResizeObserver(() => requestAnimationFrame(look)).observe(element);
 }
 
+// Calls `repaint()` whenever the page changes between dark and light: a canvas does not follow its style.
+export function onTheme(repaint) {
+  new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+}
+
 let ruler = null;
 
 // The width in pixels of a text in the font that SVG labels have.

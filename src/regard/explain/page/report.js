@@ -8,6 +8,7 @@ import { learningView } from "./learning.js";
 import { overview } from "./overview.js";
 import { reproductionView } from "./reproduction.js";
 import { samplesView, sentenceList } from "./sentences.js";
+import { SENTENCE_PARTS } from "./views.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { languages } = data;
@@ -63,6 +64,14 @@ if (data.alignments.length) {
       const more = data.alignments_left_out;
       if (more) section.append(make("p", { class: "note" }, `${plural(more, "sentence")} too long to be drawn.`));
     });
+}
+
+if (data.explanation) {
+  for (const { id, name, title, lead, build } of SENTENCE_PARTS.filter((one) => one.id in { heads: 0, step: 0 } && one.has(data.explanation))) {
+    const { source, model } = data.explanation;
+    part(id, name, title, [lead, " The sentence: “", prose("bdi", source.text, model.source_language), "”."],
+      (section) => build(card(section), data.explanation));
+  }
 }
 
 if (data.beam_tree) {

@@ -28,7 +28,7 @@ export function compareWords(left, right) {
 }
 
 // A sentence in which the words that the other lacks are marked.
-function marked(words, className, language) {
+export function marked(words, className, language) {
   const line = make("span", { class: "sentence", dir: "auto", lang: language });
   if (words.length === 0) line.append(make("em", { class: "nothing" }, "(nothing)"));
   words.forEach(({ word, same }, index) => line.append(index ? " " : "", same ? word : make("mark", { class: className }, word)));

@@ -1,0 +1,80 @@
+"""`regard explain`: look into the translation of one sentence."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from regard.explain.explanation import Explanation
+
+
+def explain(
+    bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
+    sentence: Annotated[str, typer.Argument(help="What is translated.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write a page (.html), a figure (.png, .svg, .pdf) or the data (.json).")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Explain this translation instead of the model's own.")] = None,
+    beside: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="Another run or bundle, side by side; may be repeated.")
+    ] = None,
+    prefix: Annotated[
+        list[str] | None, typer.Option(help="What if the translation began with this? May be repeated, as the others.")
+    ] = None,
+    replace: Annotated[
+        list[str] | None, typer.Option(metavar="WORD=OTHER", help="What if this source word were another?")
+    ] = None,
+    mask: Annotated[list[str] | None, typer.Option(metavar="WORD", help="What if it did not see this word?")] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HEAD", help="What if this head were silent? cross.3.1: layer 3, head 1; encoder, decoder."
+        ),
+    ] = None,
+    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
+    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
+) -> None:
+    """Show where a model looks while it translates a sentence, and why it said what it said."""
+    from regard.cli.streams import results
+    from regard.engine.load import load
+    from regard.explain.explain import explain as explained
+    from regard.explain.sentence_page import check_suffix, write_explanations
+    from regard.explain.what_if import Change, head_named, replacement
+
+    if out is not None:
+        check_suffix(out)
+    changes = [
+        *(Change(prefix=text) for text in prefix or ()),
+        *(Change(replace=replacement(text)) for text in replace or ()),
+        *(Change(mask=word) for word in mask or ()),
+        *(Change(head=head_named(text)) for text in without or ()),
+    ]
+    explanations = [
+        explained(
+            load(path, device, engine="torch"),
+            sentence,
+            target=target,
+            beam=beam,
+            alpha=alpha,
+            changes=changes,
+            name=path.resolve().name,
+        )
+        for path in (bundle, *(beside or ()))
+    ]
+    if out is not None:
+        write_explanations(explanations, out)
+    with results(None) as stream:
+        stream.write(f"{out}\n" if out is not None else "\n".join(map(_text, explanations)))
+
+
+def _text(explanation: "Explanation") -> str:
+    """The translation, and what each of its words looked at most."""
+    lines = [explanation.target.text, f"log-probability {explanation.logprob:.4f}"]
+    for method, found in explanation.alignments.items():
+        for source, target in found.links:
+            weight = found.weights[target][source]
+            lines.append(f"{found.target_words[target]}\t{found.source_words[source]}\t{weight:.3f}\t{method}")
+    lines += [f"{one.name}\t{one.text}\tlog-probability {one.logprob:.4f}" for one in explanation.what_if]
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,52 @@
+"""Numbers whose axes have names. Knows nothing of what they mean."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedArray:
+    """`array.at(layer=2, head=1)` is what is left of it there; `array.values` is plain numpy."""
+
+    axes: tuple[str, ...]
+    values: Floats
+
+    def __post_init__(self) -> None:
+        if len(self.axes) != self.values.ndim or len(set(self.axes)) != len(self.axes):
+            raise ValueError(f"an array of {self.values.ndim} dimensions cannot have the axes {self.axes}")
+
+    @classmethod
+    def of(cls, values: Tensor, *axes: str) -> "NamedArray":
+        """Of a tensor, which is left as it is."""
+        return cls(axes, values.detach().float().cpu().numpy().copy())
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The length of each axis."""
+        return dict(zip(self.axes, self.values.shape, strict=True))
+
+    def at(self, **where: int) -> "NamedArray":
+        """What stands at these places of the named axes; the other axes stay."""
+        unknown = [axis for axis in where if axis not in self.axes]
+        if unknown:
+            raise KeyError(f"no axis {unknown[0]!r}; there is {', '.join(self.axes)}")
+        places = tuple(where.get(axis, slice(None)) for axis in self.axes)
+        return NamedArray(tuple(axis for axis in self.axes if axis not in where), np.asarray(self.values[places]))
+
+    def mean(self, *axes: str) -> "NamedArray":
+        """The mean over these axes."""
+        places = tuple(self.axes.index(axis) for axis in axes)
+        kept = tuple(axis for axis in self.axes if axis not in axes)
+        return NamedArray(kept, np.asarray(self.values.mean(axis=places)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __float__(self) -> float:
+        return float(self.values)

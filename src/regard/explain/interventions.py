@@ -1,0 +1,124 @@
+"""A model under interventions: a head masked, a word's embedding replaced, a source word dropped. All are edits of a probe.
+
+Shapes: B sentences, k hypotheses each, S source, T target, H heads, d head width, D width, V outputs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.engine.model import Model
+from regard.engine.runner import Network
+from regard.explain.capture import PATHS
+from regard.explain.explanation import AttentionName
+from regard.ops.probe import Edit, Probe
+
+Edits = Mapping[str, Edit]
+
+
+def without_head(attention: AttentionName, layer: int, head: int) -> Edits:
+    """The head gives nothing: its context is zero."""
+
+    def edit(context: Tensor) -> Tensor:  # [B, H, T, d]
+        kept = torch.ones(context.shape[1], dtype=context.dtype, device=context.device)
+        kept[head] = 0.0
+        return context * kept[:, None, None]
+
+    stack, kind = PATHS[attention]
+    return {f"{stack}.{layer}.{kind}.*context": edit}
+
+
+def with_embeddings(tokens: Sequence[int], replacement: Tensor) -> Edits:
+    """These source tokens have another embedding, [D] or one number for all of it, at the place where they stand."""
+
+    def edit(words: Tensor) -> Tensor:  # [B, S, D]
+        changed = words.clone()
+        changed[:, list(tokens)] = replacement.to(words)
+        return changed
+
+    return {"encoder.words": edit}
+
+
+def without_tokens(tokens: Sequence[int]) -> Edits:
+    """These source tokens are dropped: they have no embedding, and nobody may look at them."""
+
+    def edit(scores: Tensor) -> Tensor:  # [B, H, T, S]
+        hidden = torch.zeros(scores.shape[-1], dtype=torch.bool, device=scores.device)
+        hidden[list(tokens)] = True
+        return scores.masked_fill(hidden, float("-inf"))
+
+    nothing = with_embeddings(tokens, torch.zeros(1))
+    return {**nothing, "encoder.*.self.masked": edit, "decoder.*.cross.*masked": edit}
+
+
+def edited(model: Model, edits: Edits) -> Model:
+    """The same model, every pass of which is made under these interventions: it can search, score, align and be explained.
+
+    It keeps nothing between steps, so it is slow: for a sentence, not for a corpus.
+    """
+    return type(model)(
+        EditedNetwork(model.network, edits),
+        model.tokenizers,
+        languages=model.languages,
+        alignment=model.alignment,
+        max_tokens=model.max_tokens,
+        bundle=model.bundle,
+    )
+
+
+@dataclass(frozen=True)
+class Said:
+    """The state of a search that remembers ids alone."""
+
+    source: Tensor  # [B, S]
+    tokens: Tensor  # [B, k, t]
+
+    def reorder(self, sentences: Tensor, parents: Tensor) -> "Said":
+        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+        kept = self.tokens[sentences]
+        rows = parents[:, :, None].expand(-1, -1, kept.shape[2])
+        return Said(self.source[sentences], kept.gather(1, rows))
+
+
+class EditedNetwork:
+    """A network that makes every pass with edits. Each step is a forced pass over all that was said."""
+
+    def __init__(self, network: Network, edits: Edits) -> None:
+        self._network, self._edits = network, edits
+        self.start_token, self.end_token = network.start_token, network.end_token
+        self.training = network.training
+
+    def train(self, mode: bool = True) -> object:
+        """Switch dropout on or off."""
+        self.training = mode
+        return self._network.train(mode)
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """All weights."""
+        return self._network.parameters()
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
+        return self._network.project(hidden)
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """(source [B, S], target_in [B, T]) -> [B, T, D]"""
+        return self._network.hidden(source, target_in, (Probe() if probe is None else probe).with_edits(self._edits))
+
+    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Said:
+        """Nothing is computed yet."""
+        assert source is not None, "an encoder-decoder needs a source"
+        said = source[:, :0] if prefix is None else prefix
+        return Said(source, said[:, None])
+
+    def step(self, tokens: Tensor, state: Said, record: bool = False) -> tuple[Tensor, Said, Any]:
+        """tokens [B, k] -> logits [B, k, V] of the next; no record is kept."""
+        sentences, hypotheses = tokens.shape
+        before = state.tokens.expand(-1, hypotheses, -1)
+        said = torch.cat([before, tokens[:, :, None]], dim=2)  # [B, k, t]
+        source = state.source.repeat_interleave(hypotheses, dim=0)
+        hidden = self.hidden(source, said.flatten(0, 1))[:, -1]
+        return self.project(hidden).view(sentences, hypotheses, -1), Said(state.source, said), None

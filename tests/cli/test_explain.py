@@ -1,0 +1,78 @@
+"""`regard explain`, and the ways to align, as a user runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+SENTENCE = "le chat dort"
+
+
+def test_told_in_a_terminal(command, small_run) -> None:
+    result = command("explain", small_run, SENTENCE, "--target", "the cat sleeps", "--mask", "chat")
+    assert result.code == 0, result.err
+    lines = result.out.splitlines()
+    assert lines[0] == "the cat sleeps"
+    assert lines[1].startswith("log-probability -")
+    assert {line.split("\t")[3] for line in lines[2:] if line.count("\t") == 3} == {"attention", "norm", "zeroing"}
+    assert lines[-1].startswith("without “chat”\t")
+
+
+def test_files_by_their_suffix(command, small_run, tmp_path: Path) -> None:
+    out = tmp_path / "data.json"
+    result = command("explain", small_run, SENTENCE, "--out", out, "--beside", small_run, "--without", "cross.1.1")
+    assert result.code == 0, result.err
+    assert result.out == f"{out}\n"
+    one, other = json.loads(out.read_text(encoding="utf-8"))["explanations"]
+    assert one == other  # the same model twice
+    assert [change["name"] for change in one["what_if"]] == ["without cross layer 1 head 1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "page.doc"], "page.doc: an explanation is written as .html"),
+        (["--mask", "chien"], "no word 'chien'"),
+        (["--replace", "chat"], "write WORD=OTHER"),
+        (["--without", "cross.9.1"], "this model has"),
+        (["--without", "nowhere.1.1"], "as in cross.3.1"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(command, small_run, arguments: list[str], words: str) -> None:
+    result = command("explain", small_run, SENTENCE, *arguments)
+    assert result.code == 2
+    assert words in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_the_best_way_to_align_is_picked_and_used(command, small_run, tmp_path: Path) -> None:
+    (tmp_path / "fr").write_text("le chat dort\nje suis\n", encoding="utf-8")
+    (tmp_path / "en").write_text("the cat sleeps\nI am\n", encoding="utf-8")
+    (tmp_path / "gold").write_text("0-0 1-1 2-2\n0-0 1-1\n", encoding="utf-8")
+    sides = ["--src", tmp_path / "fr", "--tgt", tmp_path / "en"]
+    picked = command("align", small_run, *sides, "--pick", tmp_path / "gold", "--save", tmp_path / "how.json")
+    assert picked.code == 0, picked.err
+    table = [line.split() for line in picked.out.splitlines()]
+    assert table[0][:3] == ["method", "choice", "AER"]
+    assert {row[0] for row in table[1:]} == {"attention", "norm", "zeroing"}
+    errors = [float(row[2]) for row in table[1:]]
+    assert errors == sorted(errors)
+    evaluated = command(
+        *("evaluate", small_run, "--src", tmp_path / "fr", "--ref", tmp_path / "en", "--beam", "1", "--json"),
+        *("--gold-align", tmp_path / "gold", "--align-method", tmp_path / "how.json"),
+    )
+    assert json.loads(evaluated.out)["aer"] == pytest.approx(errors[0], abs=1e-4)
+    aligned = command("align", small_run, *sides, "--method", "zeroing")
+    assert aligned.code == 0
+    assert len(aligned.out.splitlines()) == 2
+    translated = command("translate", small_run, "--align", "--align-method", "norm", stdin="je suis\n")
+    assert "\t" in translated.out
+
+
+def test_a_method_that_does_not_exist(command, small_run, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x\n", encoding="utf-8")
+    sides = ["--src", tmp_path / "a", "--tgt", tmp_path / "a"]
+    result = command("align", small_run, *sides, "--method", "magic")
+    assert (result.code, "attention, norm, zeroing" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--save", tmp_path / "b")
+    assert (result.code, "--pick" in result.err) == (2, True)
