@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from regard.bundle.manifest import read_json
 from regard.errors import BundleError, ConfigError
-from regard.models.config import ModelConfig
+from regard.models.config import KINDS, Documents, ModelConfig, Task
 from regard.settings import Settings
 
 CONFIG = "config.json"
@@ -43,11 +43,22 @@ class AlignmentConfig(Settings):
     """The decoder layer whose heads are averaged, from 0; all layers if not given."""
 
 
+class TextsConfig(Settings):
+    """What a language model was trained on."""
+
+    documents: Documents = "file"
+    """Whether a text is many lines (file) or each line a text of its own (line)."""
+    context: int = Field(ge=1)
+    """The most tokens that it was trained to read at once."""
+
+
 class BundleConfig(Settings):
     """What a bundle says about itself."""
 
     format: Literal[1] = 1
     """The version of the bundle's layout."""
+    task: Task = "translate"
+    """What the model is for."""
     model: ModelConfig
     """The network."""
     languages: Languages = Languages()
@@ -56,6 +67,8 @@ class BundleConfig(Settings):
     """The sizes of the vocabularies."""
     alignment: AlignmentConfig | None = None
     """How alignments are read off the attention; the mean of all layers if not given."""
+    texts: TextsConfig | None = None
+    """Of a language model."""
     created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     """When, in ISO 8601."""
     regard: str = Field(default_factory=lambda: _version())
@@ -65,7 +78,13 @@ class BundleConfig(Settings):
     def _check_sizes(self) -> Self:
         if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
             raise ValueError("vocabulary.joint needs the same size on both sides")
-        layers = self.model.looking_layers
+        if self.model.kind not in KINDS[self.task]:
+            raise ValueError(
+                f"model.kind {self.model.kind!r} does not {self.task}; {' or '.join(KINDS[self.task])} does"
+            )
+        if (self.task == "generate") != (self.texts is not None):
+            raise ValueError(f"task {self.task!r} and texts {self.texts!r} do not go together")
+        layers = self.looking_layers
         if self.alignment is not None and self.alignment.layer is not None and self.alignment.layer >= layers:
             raise ValueError(
                 f"alignment.layer {self.alignment.layer} is not among the {layers} decoder layers that attend"
@@ -78,9 +97,14 @@ class BundleConfig(Settings):
         return self.model.reach
 
     @property
+    def looking_layers(self) -> int:
+        """Layers that attend to a source."""
+        return self.model.looking_layers if self.task == "translate" else 0
+
+    @property
     def aligns(self) -> bool:
         """Whether the network looks at the source, so that words can be aligned by it."""
-        return self.model.looking_layers > 0
+        return self.looking_layers > 0
 
 
 def read_config(directory: Path) -> BundleConfig:

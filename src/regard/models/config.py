@@ -9,6 +9,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from regard.settings import Settings
 
+Task = Literal["translate", "generate"]
+"""What a model is for."""
+
+Documents = Literal["file", "line"]
+"""What is a text to a language model: all lines together, or each by itself."""
+
 PRESETS: dict[str, dict[str, dict[str, int]]] = {
     "transformer": {
         "tiny": {"layers": 4, "width": 128, "heads": 4, "feed_forward": 256},
@@ -59,7 +65,7 @@ class _Sized(Settings):
 
 
 class TransformerConfig(_Sized):
-    """An encoder-decoder Transformer."""
+    """A Transformer: encoder and decoder where there is a source, a decoder alone where there is none."""
 
     presets = PRESETS["transformer"]
 
@@ -137,7 +143,7 @@ class TransformerConfig(_Sized):
 
 
 class RecurrentConfig(_Sized):
-    """A recurrent encoder-decoder, with attention or through a single vector."""
+    """A recurrent network: where there is a source an encoder-decoder, with attention or through a single vector."""
 
     presets = PRESETS["recurrent"]
 
@@ -230,9 +236,52 @@ class RecurrentConfig(_Sized):
         return self.max_positions if self.attention and self.score == "location" else None
 
 
+class MarkovConfig(Settings):
+    """A Markov model, fitted by counting: the tokens before decide how often each token comes next."""
+
+    kind: Literal["markov"] = "markov"
+    """Which network."""
+    order: int = Field(default=4, ge=1, le=16)
+    """How many tokens before decide; the lectures' first and second order are 1 and 2, and 4 is a 5-gram."""
+    skips: int = Field(default=0, ge=0, le=64)
+    """With order 2: the last token makes a pair with each of so many tokens before it, and all pairs vote; 0: with the one before alone."""
+    mask: float | None = Field(default=None, ge=0.0)
+    """With skips: a pair votes only if it tells more than so many nats beyond its last token alone; without, all vote."""
+    smoothing: Literal["kneser_ney", "none"] = "kneser_ney"
+    """What is given to words that a context was not seen with; none: nothing, and a context that was not seen is made shorter."""
+
+    @model_validator(mode="after")
+    def _check_skips(self) -> Self:
+        if self.skips and self.order != 2:
+            raise ValueError(
+                f"model.skips {self.skips} is for model.order 2, not {self.order}: pairs of two tokens vote"
+            )
+        if self.mask is not None and not self.skips:
+            raise ValueError(f"model.mask {self.mask} chooses among the pairs of model.skips, which is 0; set it too")
+        return self
+
+    @property
+    def looking_layers(self) -> int:
+        """Layers that attend to a source."""
+        return 0
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence; None: any."""
+        return None
+
+
 def _with_kind(values: Any) -> Any:
     return {"kind": "transformer", **values} if isinstance(values, dict) else values
 
 
-ModelConfig = Annotated[TransformerConfig | RecurrentConfig, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+ModelConfig = Annotated[
+    TransformerConfig | RecurrentConfig | MarkovConfig, Field(discriminator="kind"), BeforeValidator(_with_kind)
+]
 """The settings of a network; its kind, a Transformer if not given, decides which settings there are."""
+
+KINDS: dict[Task, tuple[str, ...]] = {
+    "translate": ("transformer", "recurrent"),
+    "generate": ("transformer", "recurrent", "markov"),
+}
+"""The kinds of network that can do each task."""

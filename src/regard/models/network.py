@@ -1,7 +1,7 @@
-"""What every encoder-decoder offers to those who train, search and explain it. It satisfies `search.Stepper` by its shape.
+"""What every network offers to those who train, search and explain it. It satisfies `search.Stepper` by its shape.
 
-Ids: `</s>` 0, pad last; the decoder starts from pad, and pad has no logit, so that it can neither be generated nor take probability in the
-loss.
+Ids: `</s>` 0, pad last; what is said starts from pad, and pad has no logit, so that it can neither be generated nor take probability in
+the loss.
 
 Shapes: B batch, S source, T target, D width of what is projected, V outputs (the target vocabulary without pad), k hypotheses.
 """
@@ -22,11 +22,10 @@ class StepRecord:
     attention: Tensor
 
 
-class EncoderDecoder(nn.Module, ABC):
-    """A network that reads a source and says a target, teacher-forced or step by step."""
+class NextToken(nn.Module, ABC):
+    """A network that says one token after the other, teacher-forced or step by step."""
 
     end_token = 0
-    source_pad: int
     target_pad: int
     start_token: int
 
@@ -34,17 +33,13 @@ class EncoderDecoder(nn.Module, ABC):
         """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
         return self.project(self.hidden(source, target_in, probe))
 
-    def project(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> logits [..., V]"""
-        return hidden @ self.output_table()[: self.target_pad].T
-
     @abstractmethod
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """What the projection turns into logits, [B, T, D]."""
 
     @abstractmethod
-    def output_table(self) -> Tensor:
-        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
 
     @abstractmethod
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Any:
@@ -53,3 +48,32 @@ class EncoderDecoder(nn.Module, ABC):
     @abstractmethod
     def step(self, tokens: Tensor, state: Any, record: bool = False) -> tuple[Tensor, Any, StepRecord | None]:
         """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
+
+
+class Trainable(NextToken):
+    """One whose outputs have weights, so that its loss has gradients."""
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
+        return hidden @ self.output_table()[: self.target_pad].T
+
+    @abstractmethod
+    def output_table(self) -> Tensor:
+        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+
+
+class EncoderDecoder(Trainable):
+    """A network that reads a source and says a target."""
+
+    source_pad: int
+
+
+class LanguageModel(Trainable):
+    """A network that goes on with what was said. Of a source it reads nothing but how many sentences there are: `[B, 0]` will do."""
+
+
+def sentences_of(source: Tensor | None, prefix: Tensor | None) -> int:
+    """B, where nothing is read but what was said: of the source [B, S], or where there is none, of the prefix [B, P]."""
+    told = prefix if source is None else source
+    assert told is not None, "how many sentences? Give a source of no tokens, or a prefix"
+    return len(told)
