@@ -1,11 +1,12 @@
-"""The Multi30k recipes: trains what is not trained yet and scores it as the papers do.
+"""Recipes on Multi30k: trains what is not trained yet and scores it as the papers do.
 
-    python benchmarks/multi30k.py quick --data path/to/multi30k --seeds 1 2 3           # on the validation set
-    python benchmarks/multi30k.py quick --data path/to/multi30k --seeds 1 2 3 --test    # and on test2016
+    python benchmarks/multi30k.py recipes/multi30k-headline.toml --data path/to/multi30k --seeds 1 2 3   # on the validation set
+    python benchmarks/multi30k.py recipes/compare-multi30k-*.toml --data path/to/multi30k --test         # and on test2016
+    regard compare runs/multi30k/compare-* --tokenize none --by-length                                   # the same runs, as a table
 
-A recipe is recipes/multi30k-NAME.toml. Every run is `regard train` in a process of its own and can be interrupted: the same command goes
-on. BLEU is of beam 5 on the lowercased Moses tokens of the corpus (`--tokenize none`), or, for a recipe on raw text, sacrebleu's default.
-Choose on the validation set; read the test set once, at the end.
+Every run is `regard train` in a process of its own and can be interrupted: the same command goes on. BLEU is of beam 5 on the
+lowercased Moses tokens of the corpus (`--tokenize none`), or, for a recipe on raw text, sacrebleu's default. Choose on the validation set;
+read the test set once, at the end. A recipe that names the test set is one that nothing is chosen by: its runs are judged by it.
 """
 
 import argparse
@@ -17,9 +18,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
 REGARD = [sys.executable, "-c", "from regard.cli.main import run; run()"]
 HOME = "data/multi30k"  # where the recipes look for the corpus
+FILES = ("src", "tgt", "valid_src", "valid_tgt", "test_src", "test_tgt")
+
+
+def corpus(recipe: Path, home: Path) -> dict[str, Path]:
+    """The files that a recipe names, where they are."""
+    named = tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]
+    return {name: Path(named[name].replace(HOME, str(home))) for name in FILES if name in named}
 
 
 def train(recipe: Path, files: dict[str, Path], seed: int, changes: list[str], out: Path) -> dict[str, Any]:
@@ -43,9 +50,16 @@ def score(run: Path, source: Path, reference: Path, tokenize: str, beam: int, al
     return values
 
 
+def bleu(run: Path, files: dict[str, Path], which: str, beam: int, alpha: float) -> float:
+    """Of the validation or test set that lies beside the recipe's validation files."""
+    source, reference = (files[name].with_stem(which) for name in ("valid_src", "valid_tgt"))
+    tokenize = "none" if source.parent.name == "tok" else "13a"
+    return float(score(run, source, reference, tokenize, beam, alpha)["bleu"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipe", help="NAME of recipes/multi30k-NAME.toml")
+    parser.add_argument("recipes", type=Path, nargs="+", help="such as recipes/multi30k-headline.toml")
     parser.add_argument("--data", type=Path, required=True, help="the corpus, with its folders tok and raw")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
@@ -54,35 +68,23 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=1.0)
     parser.add_argument("--test", action="store_true", help="read test2016 too")
     arguments = parser.parse_args()
-    recipe = ROOT / "recipes" / f"multi30k-{arguments.recipe}.toml"
-    settings = tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]
-    names = ("src", "tgt", "valid_src", "valid_tgt")
-    files = {name: Path(settings[name].replace(HOME, str(arguments.data))) for name in names}
-    folder, source, target = files["valid_src"].parent, files["valid_src"].suffix, files["valid_tgt"].suffix
-    tokenize = "none" if folder.name == "tok" else "13a"
     sets = ("val", "test2016") if arguments.test else ("val",)
-    name = "-".join([arguments.recipe, *(change.rpartition(".")[2] for change in arguments.changes)])
-    found: dict[str, list[float]] = {which: [] for which in sets}
-    print(f"| seed | steps | minutes | parameters | {' | '.join(sets)} |\n|{' --- |' * (4 + len(sets))}")
+    found: dict[tuple[str, str], list[float]] = {}
+    print(f"| recipe | seed | steps | minutes | parameters | {' | '.join(sets)} |\n|{' --- |' * (5 + len(sets))}")
     for seed in arguments.seeds:
-        run = arguments.out / f"{name}-{seed}"
-        metrics = train(recipe, files, seed, arguments.changes, run)
-        for which in sets:
-            values = score(
-                run,
-                folder / f"{which}{source}",
-                folder / f"{which}{target}",
-                tokenize,
-                arguments.beam,
-                arguments.alpha,
-            )
-            found[which].append(values["bleu"])
-        scores = " | ".join(f"{found[which][-1]:.2f}" for which in sets)
-        size = f"{metrics['steps']:,} | {metrics['seconds'] / 60:.1f} | {metrics['parameters']:,}"
-        print(f"| {seed} | {size} | {scores} |", flush=True)
-    for which, values in found.items():
+        for recipe in arguments.recipes:
+            short = recipe.stem.removeprefix("multi30k-")
+            name = "-".join([short, *(change.rpartition(".")[2] for change in arguments.changes)])
+            run, files = arguments.out / f"{name}-{seed}", corpus(recipe, arguments.data)
+            metrics = train(recipe, files, seed, arguments.changes, run)
+            row = {which: bleu(run, files, which, arguments.beam, arguments.alpha) for which in sets}
+            for which, value in row.items():
+                found.setdefault((name, which), []).append(value)
+            size = f"{metrics['steps']:,} | {metrics['seconds'] / 60:.1f} | {metrics['parameters']:,}"
+            print(f"| {name} | {seed} | {size} | {' | '.join(f'{row[which]:.2f}' for which in sets)} |", flush=True)
+    for (name, which), values in found.items():
         spread = f", standard deviation {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-        print(f"{which}: mean {statistics.mean(values):.2f}{spread}")
+        print(f"{name}, {which}: mean {statistics.mean(values):.2f}{spread}")
 
 
 if __name__ == "__main__":

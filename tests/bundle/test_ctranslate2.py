@@ -91,6 +91,10 @@ def test_what_cannot_be_converted_says_why(make_parts, tmp_path: Path, monkeypat
     save_bundle(tmp_path / "pad", network.state_dict(), config, tokenizers)
     with pytest.raises(BundleError, match="<pad> is not zero"):
         convert(open_bundle(tmp_path / "pad"), "float32", tmp_path)
+    with pytest.raises(
+        BundleError, match=r"CTranslate2: it has no model.score 'latent', only scaled_dot; use the torch"
+    ):
+        convert(saved(make_parts, tmp_path / "score", score="latent"), "float32", tmp_path)
     monkeypatch.setattr(conversion, "find_spec", lambda name: None)
     with pytest.raises(BundleError, match="not installed"):
         convert(saved(make_parts, tmp_path / "b"), "float32", tmp_path)

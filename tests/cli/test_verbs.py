@@ -123,16 +123,10 @@ def test_report_can_be_made_anew(command, small_run) -> None:
 
 
 def test_a_preset_beats_the_sizes_that_a_file_wrote_out(command, small_run, tmp_path: Path) -> None:
-    arguments = [
-        "--preset",
-        "small",
-        "--set",
-        "train.max_steps=1",
-        "--set",
-        "data.pocket=50",
-        "--set",
-        "model.layers=1",
-    ]
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"mot{i} deux\tword{i} two\n" for i in range(60)), encoding="utf-8")
+    sets = ("train.max_steps=1", "text.kind=char", "model.layers=1")
+    arguments = ["--pairs", pairs, "--preset", "small", *(part for one in sets for part in ("--set", one))]
     result = command("train", small_run / "config.json", "--out", tmp_path / "run", *arguments)
     assert result.code == 0, result.err
     model = json.loads((tmp_path / "run/config.json").read_text(encoding="utf-8"))["model"]

@@ -48,9 +48,10 @@ class ModelCase:
 
 
 TRANSLATES = frozenset({"steppable", "reading", "causal", "differentiable"})
-GENERATES = TRANSLATES - {
-    "reading"
-}  # a source, where a check gives one, says no more than how many sentences there are
+# of cases that differ in what is remembered between steps: a search meets nothing else
+SEARCHED = TRANSLATES | {"searchable"}
+# a source, where a check gives one, says no more than how many sentences there are
+GENERATES = TRANSLATES - {"reading"}
 COUNTS = frozenset({"steppable"})
 
 
@@ -73,46 +74,61 @@ def _transformers() -> Iterator[ModelCase]:
         "rotary-pre-silu": {"positions": "rotary", "norm": "pre", "activation": "silu"},
         "rotary-post-relu": {"positions": "rotary", "norm": "post", "activation": "relu"},
         "deep-encoder": {"encoder_layers": 3, "decoder_layers": 1},
-        "parameter-free-score": {"score": "parameter_free"},
-        "dot-score-rotary": {"score": "dot", "positions": "rotary"},
-        "general-score": {"score": "general"},
-        "additive-score-relative": {"score": "additive", "positions": "relative", "score_width": 5},
-        "concat-score": {"score": "concat"},
-        "cosine-score": {"score": "cosine"},
-        "mahalanobis-score": {"score": "mahalanobis", "layers": 1, "score_width": 2},
-        "gaussian-score-rotary": {"score": "gaussian", "positions": "rotary"},
-        "latent-score": {"score": "latent"},
     }
     for name, options in variants.items():
         config = TransformerConfig(**{**size, **options})
-        yield ModelCase(f"transformer-{name}", _builder(config, joint=True), TRANSLATES)
-    yield ModelCase("transformer-separate-vocabularies", _builder(TransformerConfig(**size), joint=False), TRANSLATES)
+        yield ModelCase(f"transformer-{name}", _builder(config), SEARCHED)
+    yield ModelCase("transformer-separate-vocabularies", _builder(TransformerConfig(**size), joint=False), SEARCHED)
+    scores: dict[str, dict[str, Any]] = {
+        "parameter-free": {},
+        "dot-rotary": {"positions": "rotary"},
+        "general": {},
+        "additive-relative": {"positions": "relative", "score_width": 5},
+        "concat": {},
+        "cosine": {},
+        "mahalanobis": {"score_width": 2},
+        "gaussian-rotary": {"positions": "rotary"},
+        "latent": {},
+    }
+    for name, options in scores.items():
+        score = name.removesuffix("-rotary").removesuffix("-relative").replace("-", "_")
+        config = TransformerConfig(**{**size, "layers": 1, "score": score, **options})
+        yield ModelCase(f"transformer-score-{name}", _builder(config), TRANSLATES)
 
 
 def _recurrent() -> Iterator[ModelCase]:
     size: dict[str, Any] = {"layers": 1, "width": 16, "dropout": 0.0, "max_positions": 32}
-    variants: dict[str, dict[str, Any]] = {
+    searched: dict[str, dict[str, Any]] = {
+        "lstm-plain": {"cell": "lstm", "attention": False, "layers": 2, "bidirectional": False},
+        "lstm-additive-uneven": {"layers": 2, "embedding": 10, "encoder_width": 24, "score_width": 5},
+        "gru-feeding-dot": {"cell": "gru", "input_feeding": True, "score": "dot", "layers": 2},
+        "rnn-feeding-location": {"cell": "rnn", "input_feeding": True, "score": "location"},
+    }
+    others: dict[str, dict[str, Any]] = {
         "rnn-plain": {"cell": "rnn", "attention": False},
         "gru-plain": {"cell": "gru", "attention": False, "layers": 2},
-        "lstm-plain": {"cell": "lstm", "attention": False, "layers": 2, "bidirectional": False},
-        "rnn-additive": {"cell": "rnn", "score": "additive"},
-        "gru-additive-deep": {"cell": "gru", "score": "additive", "layers": 3},
-        "lstm-additive": {"cell": "lstm", "score": "additive"},
-        "lstm-additive-deep-uneven": {"layers": 2, "embedding": 10, "encoder_width": 24, "score_width": 5},
-        "lstm-untied-one-direction": {"tie": False, "bidirectional": False, "score": "scaled_dot"},
-        "lstm-feeding": {"cell": "lstm", "input_feeding": True, "score": "general", "encoder_layers": 2},
-        "gru-feeding-deep": {"cell": "gru", "input_feeding": True, "score": "dot", "layers": 2},
-        "rnn-feeding-location": {"cell": "rnn", "input_feeding": True, "score": "location"},
-        "convolutional": {"encoder": "convolutional", "layers": 2, "decoder_layers": 1, "encoder_width": 20},
         "convolutional-plain": {"encoder": "convolutional", "attention": False, "kernel": 5},
-        **{
-            f"gru-{score}": {"cell": "gru", "score": score}
-            for score in ("parameter_free", "concat", "cosine", "location", "mahalanobis", "gaussian", "latent")
+        "convolutional-additive": {
+            "encoder": "convolutional",
+            "layers": 2,
+            "decoder_layers": 1,
+            "encoder_width": 20,
         },
+        "rnn-mahalanobis": {"cell": "rnn", "score": "mahalanobis"},
+        "rnn-parameter_free": {"cell": "rnn", "score": "parameter_free"},
+        "gru-additive-deep": {"cell": "gru", "score": "additive", "layers": 3},
+        "gru-concat": {"cell": "gru", "score": "concat"},
+        "gru-cosine": {"cell": "gru", "score": "cosine"},
+        "gru-gaussian": {"cell": "gru", "score": "gaussian"},
+        "lstm-location": {"score": "location"},
+        "lstm-scaled_dot-untied-one-direction": {"score": "scaled_dot", "tie": False, "bidirectional": False},
+        "lstm-feeding-general": {"cell": "lstm", "input_feeding": True, "score": "general", "encoder_layers": 2},
     }
-    for name, options in variants.items():
-        yield ModelCase(f"recurrent-{name}", _builder(RecurrentConfig(**{**size, **options}), joint=True), TRANSLATES)
-    yield ModelCase("recurrent-separate-vocabularies", _builder(RecurrentConfig(**size), joint=False), TRANSLATES)
+    for variants, capabilities in ((searched, SEARCHED), (others, TRANSLATES)):
+        for name, options in variants.items():
+            yield ModelCase(f"recurrent-{name}", _builder(RecurrentConfig(**{**size, **options})), capabilities)
+    latent = RecurrentConfig(**size, score="latent")
+    yield ModelCase("recurrent-lstm-latent-separate-vocabularies", _builder(latent, joint=False), TRANSLATES)
 
 
 def _language_models() -> Iterator[ModelCase]:
@@ -125,7 +141,8 @@ def _language_models() -> Iterator[ModelCase]:
     }
     for name, options in transformers.items():
         config = TransformerConfig(**{**size, "heads": 2, "feed_forward": 24, **options})
-        yield ModelCase(f"decoder-only-{name}", _language_builder(config), GENERATES)
+        searched = {"searchable"} if name == "rotary-post" else set()
+        yield ModelCase(f"decoder-only-{name}", _language_builder(config), GENERATES | searched)
     recurrent: dict[str, dict[str, Any]] = {
         "gru-untied": {"cell": "gru", "tie": False, "layers": 1},
         "lstm-narrow": {"cell": "lstm", "embedding": 10},
@@ -139,7 +156,8 @@ def _language_models() -> Iterator[ModelCase]:
         "masked-skips": {"order": 2, "skips": 4, "mask": 0.2},
     }
     for name, options in markov.items():
-        yield ModelCase(f"markov-{name}", _counter(MarkovConfig(**options)), COUNTS)
+        searched = {"searchable"} if name == "fifth-order" else set()
+        yield ModelCase(f"markov-{name}", _counter(MarkovConfig(**options)), COUNTS | searched)
 
 
 def _language_builder(config: ModelConfig) -> Build:
@@ -159,7 +177,7 @@ def _counter(config: MarkovConfig) -> Build:
     return build
 
 
-def _builder(config: ModelConfig, joint: bool) -> Build:
+def _builder(config: ModelConfig, joint: bool = True) -> Build:
     return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=joint)
 
 

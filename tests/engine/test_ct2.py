@@ -19,6 +19,7 @@ from regard.engine.model import Expansion, Model
 from regard.engine.runner import Runner
 from regard.engine.translation import Translation, TruncationWarning
 from regard.errors import ConfigError, SearchError
+from regard.files import cache_directory
 
 pytest.importorskip("ctranslate2")
 
@@ -218,6 +219,25 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ConfigError, match="not installed"):
         load(path, engine="ct2")
     assert load(path).translate(TEXTS[:1]) == load(path, engine="torch").translate(TEXTS[:1])
+
+
+@pytest.mark.parametrize(
+    ("network", "why"),
+    [
+        ({"kind": "recurrent"}, "it has no networks of model.kind 'recurrent'"),
+        ({"score": "additive"}, "it has no model.score 'additive', only scaled_dot"),
+    ],
+    ids=["recurrent", "additive"],
+)
+def test_networks_that_it_does_not_have(tmp_path: Path, network: dict[str, Any], why: str) -> None:
+    path = random_bundle(tmp_path / "b", **network)
+    with pytest.raises(ConfigError) as caught:
+        load(path, engine="ct2")
+    assert str(caught.value) == f"engine = 'ct2': {why}; use torch"
+    with pytest.raises(ConfigError, match=rf"precision = 'int8'.*{why}"):
+        load(path, precision="int8")
+    assert load(path).translate(TEXTS[:2]) == load(path, engine="torch").translate(TEXTS[:2])
+    assert not list(cache_directory().glob("ctranslate2/*"))
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

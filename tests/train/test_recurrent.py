@@ -1,39 +1,40 @@
 """Recurrent models through the same loop, bundle and engine as any other."""
 
 import json
-from contextlib import suppress
+import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from regard.bundle.bundle import load_bundle
 from regard.bundle.manifest import write_manifest
+from regard.data.pocket import corpus
 from regard.engine.load import load
 from regard.errors import SearchError
 from regard.explain.run_report import write_run_report
 from regard.settings import override
-from train.runs import logged, run, stop_after
+from train.runs import EVERYTHING, Child, assert_same_run, die, logged, on_step, run
+
+Start = Callable[[Callable[[], object]], Child]
 
 ATTENTIVE = {"kind": "recurrent", "width": 16, "layers": 2, "dropout": 0.2, "score": "additive"}
 PLAIN = {"kind": "recurrent", "width": 16, "cell": "gru", "attention": False}
 
 
-def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_run_that_was_killed_goes_on_as_if_it_had_not(settings: dict[str, Any], tmp_path: Path, start: Start) -> None:
     settings["model"] = ATTENTIVE
-    run(settings, tmp_path / "whole")
-    with suppress(KeyboardInterrupt):
-        run(settings, tmp_path / "stopped", stop_after(7))
-    run(settings, tmp_path / "stopped")
-    one, other = (
-        load_file(tmp_path / name / "checkpoints/step-00000012/model.safetensors") for name in ("whole", "stopped")
-    )
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    model = load(tmp_path / "whole")
-    assert model.translate(["ab cd"]) == load(tmp_path / "stopped").translate(["ab cd"])
+    straight, out = tmp_path / "straight", tmp_path / "run"
+    run(settings, straight, **EVERYTHING)
+    for step in (4, 8):
+        assert start(partial(run, settings, out, on_step(step, die), **EVERYTHING)).wait() == -signal.SIGKILL
+    run(settings, out, **EVERYTHING)
+    assert_same_run(out, straight)
+    model = load(straight)
+    assert model.translate(["ab cd"]) == load(out).translate(["ab cd"])
     [aligned] = model.align(["ab cd ef"], ["BA DC"])
     assert aligned.weights.shape == (2, 3)
     torch.testing.assert_close(aligned.weights.sum(dim=1), torch.ones(2).double())
@@ -42,6 +43,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not(settings: dict[str, Any
 def test_without_attention_nothing_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pocket corpus knows its alignments; a model that looks at nothing is not measured by them."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(corpus, "pocket_split", partial(corpus.pocket_split, valid=20, test=20))
     sets = ["data.pocket=300", "text.vocabulary=400", "train.max_steps=3", "train.batch_tokens=256"]
     result, _ = run(override({"model": PLAIN}, sets), tmp_path / "run")
     assert result.metrics is not None

@@ -83,8 +83,11 @@ def test_two_make_the_steps_of_one(settings: dict[str, Any], tmp_path: Path, opt
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_the_gradients_of_two_are_those_of_one(settings: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+def test_the_gradients_of_two_are_those_of_one(settings: dict[str, Any], tmp_path: Path, kind: str) -> None:
     """Before any optimiser: in double precision the sum over the parts is the gradient of the whole."""
+    if kind == "recurrent":
+        settings["model"] = {"kind": "recurrent", "width": 16, "layers": 2}
     found = {}
     for workers in (1, 2):
         torch.set_num_threads(workers)

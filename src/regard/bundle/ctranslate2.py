@@ -18,7 +18,7 @@ from regard.bundle.manifest import MANIFEST, MEND, verify_manifest, write_manife
 from regard.bundle.opened import WEIGHTS, OpenBundle
 from regard.errors import BundleError
 from regard.files import cache_directory, disk_errors, remove_whole, sha256_of, whole_directory
-from regard.models.config import ModelConfig
+from regard.models.config import ModelConfig, TransformerConfig
 from regard.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:
@@ -35,8 +35,12 @@ _EPSILON = 1e-5  # of `nn.LayerNorm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
 
-def obstacle() -> str | None:
-    """Why CTranslate2 cannot be used; None: it can, for every network that there is."""
+def obstacle(model: ModelConfig) -> str | None:
+    """Why CTranslate2 cannot be used for such a network; None: it can."""
+    if not isinstance(model, TransformerConfig):
+        return f"it has no networks of model.kind {model.kind!r}"
+    if model.score != "scaled_dot":
+        return f"it has no model.score {model.score!r}, only scaled_dot"
     if find_spec("ctranslate2") is None:
         return "the package ctranslate2 is not installed (pip install 'regard[ct2]')"
     return None
@@ -67,12 +71,13 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     """Write the model's files into an existing directory."""
     from safetensors.numpy import load_file
 
-    why = obstacle()
+    model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
-        raise BundleError(f"{bundle.directory}: cannot be converted: {why}; use the torch engine")
-    spec, tensors = _spec(bundle.config.model), load_file(bundle.directory / WEIGHTS)
+        raise BundleError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
+    assert isinstance(model, TransformerConfig)  # the others are an obstacle
+    spec, tensors = _spec(model), load_file(bundle.directory / WEIGHTS)
     try:
-        _fill(spec, tensors, bundle)
+        _fill(spec, tensors, bundle, model)
     except KeyError as missing:
         raise BundleError(f"{bundle.directory / WEIGHTS}: no tensor {missing}; {MEND}") from None
     spec.register_source_vocabulary(list(bundle.tokenizers.source.vocabulary.pieces[:-1]))
@@ -105,7 +110,7 @@ def _is_sound(path: Path) -> bool:
     return True
 
 
-def _spec(model: ModelConfig) -> Any:
+def _spec(model: TransformerConfig) -> Any:
     """The network without its weights."""
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec
@@ -141,26 +146,25 @@ def _activation(name: str) -> tuple[Any, bool]:
     return table[name]
 
 
-def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle) -> None:
-    config = bundle.config
+def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerConfig) -> None:
     target = tensors["target_embedding.weight"]
-    source = target if config.vocabulary.joint and config.model.tie else tensors["source_embedding.weight"]
+    source = target if bundle.config.vocabulary.joint and model.tie else tensors["source_embedding.weight"]
     if target[-1].any():
         raise BundleError(f"{bundle.directory / WEIGHTS}: the embedding of <pad> is not zero; use the torch engine")
     spec.encoder.embeddings[0].weight = source[:-1]
     spec.decoder.embeddings.weight = target[:-1]
-    spec.decoder.projection.weight = target[:-1] if config.model.tie else tensors["output"]
+    spec.decoder.projection.weight = target[:-1] if model.tie else tensors["output"]
     spec.decoder.start_from_zero_embedding = True
     for side, part in (("source", spec.encoder), ("target", spec.decoder)):
-        _positions(part, tensors, side, config.model)
+        _positions(part, tensors, side, model)
     for name, part in (("encoder", spec.encoder), ("decoder", spec.decoder)):
-        if config.model.norm == "pre":
+        if model.norm == "pre":
             _norm(part.layer_norm, tensors, f"{name}_norm")
         for number, layer in enumerate(part.layer):
             _block(layer, tensors, f"{name}.{number}", has_cross=name == "decoder")
 
 
-def _positions(spec: Any, tensors: "Tensors", side: str, model: ModelConfig) -> None:
+def _positions(spec: Any, tensors: "Tensors", side: str, model: TransformerConfig) -> None:
     import numpy as np
 
     if model.positions == "sinusoidal":

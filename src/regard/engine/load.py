@@ -34,7 +34,7 @@ def load(
     if precision not in PRECISIONS:
         raise ConfigError(f"precision = {precision!r}: not one of {', '.join(PRECISIONS)}")
     bundle = open_bundle(find_bundle(path))
-    why = "engine = 'torch' was asked for" if engine == "torch" else _obstacle(str(device))
+    why = "engine = 'torch' was asked for" if engine == "torch" else _obstacle(bundle, str(device))
     if why is not None and engine == "ct2":
         raise ConfigError(f"engine = 'ct2': {why}; use torch")
     if why is not None and precision != "float32":
@@ -51,11 +51,11 @@ def load(
     )
 
 
-def _obstacle(device: str) -> str | None:
+def _obstacle(bundle: OpenBundle, device: str) -> str | None:
     """Why CTranslate2 cannot be used; None: it can."""
     if device != "cpu":
         return f"device = {device!r} is not the CPU"
-    return obstacle()
+    return obstacle(bundle.config.model)
 
 
 def _network(bundle: OpenBundle, device: "str | torch.device") -> "Network":
