@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from regard.bundle.manifest import read_json
 from regard.errors import BundleError, ConfigError
-from regard.models.config import KINDS, Documents, ModelConfig, Task
+from regard.models.config import KINDS, Documents, ModelConfig
+from regard.models.config import Task as Task
 from regard.settings import Settings
 
 CONFIG = "config.json"

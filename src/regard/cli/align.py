@@ -15,11 +15,11 @@ def align(
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
     from regard.cli.pairs import sides
     from regard.cli.streams import results
-    from regard.engine.load import load
+    from regard.engine.load import load_translator
     from regard.metrics.alignment import to_pharaoh
 
     sources, targets = sides(src, tgt)
-    alignments = load(bundle, device).align(sources, targets)
+    alignments = load_translator(bundle, device).align(sources, targets)
     with results(None) as stream:
         for alignment in alignments:
             stream.write(to_pharaoh(frozenset(alignment.links)) + "\n")

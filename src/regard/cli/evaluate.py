@@ -1,4 +1,4 @@
-"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable."""
+"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable; or the perplexity of a text."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 def evaluate(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
-    src: Annotated[str, typer.Option(help="Source sentences.")],
-    ref: Annotated[str, typer.Option(help="Reference translations, line by line.")],
+    src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
+    ref: Annotated[str | None, typer.Option(help="Reference translations, line by line.")] = None,
+    text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
@@ -29,22 +30,27 @@ def evaluate(
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
-    """Translate a test set and print BLEU, chrF, TER, exact match and perplexity."""
+    """Translate a test set and print BLEU, chrF, TER, exact match and perplexity; or print the perplexities of a text."""
     from regard.cli.pairs import sides
     from regard.cli.streams import results
-    from regard.engine.load import load
+    from regard.engine.load import load_translator
     from regard.errors import ConfigError, DataError
     from regard.files import to_json_line
     from regard.metrics.evaluation import evaluate_translations
     from regard.metrics.translation import TOKENIZERS
 
+    if text is not None and src is ref is None:
+        _evaluate_text(bundle, text, device, as_json)
+        return
+    if src is None or ref is None or text is not None:
+        raise ConfigError("give --src F --ref F for a translator, or --text F for a language model")
     if tokenize not in TOKENIZERS:
         raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
     sources, references = sides(src, ref)
     if not sources:
         raise DataError(f"{src}: no sentences to evaluate on")
     gold = None if gold_align is None else _gold(gold_align, sources, references)
-    model = load(bundle, device, cast("Engine", engine), cast("Precision", precision))
+    model = load_translator(bundle, device, cast("Engine", engine), cast("Precision", precision))
     hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
     forced = model.score(sources, references)
     values = evaluate_translations(
@@ -63,6 +69,27 @@ def evaluate(
             stream.writelines(f"{line}\n" for line in hypotheses)
     with results(None) as stream:
         stream.write(to_json_line(values) if as_json else _table(values))
+
+
+def _evaluate_text(bundle: Path, text: str, device: str, as_json: bool) -> None:
+    import tempfile
+
+    from regard.cli.streams import results
+    from regard.data.readers import read_lines
+    from regard.data.texts import TextCorpus, write_texts
+    from regard.engine.load import load_writer
+    from regard.errors import DataError
+    from regard.files import to_json_line
+    from regard.train.generating import evaluate_corpus
+
+    writer = load_writer(bundle, device)
+    with tempfile.TemporaryDirectory() as home:  # a text may be longer than memory
+        counts = write_texts(Path(home), read_lines(text), writer.tokenizer, writer.texts.documents)
+        if not counts.words:
+            raise DataError(f"{text}: no text to evaluate on")
+        values = evaluate_corpus(writer, TextCorpus(Path(home)))
+    with results(None) as stream:
+        stream.write(to_json_line(values) if as_json else "".join(f"{k:<16} {v:12,.6g}\n" for k, v in values.items()))
 
 
 def _gold(path: str, sources: list[str], references: list[str]) -> "list[tuple[Links, Links]]":

@@ -6,7 +6,21 @@ import warnings
 
 import typer
 
-from regard.cli import align, compare, data, demo, evaluate, info, init, report, score, sweep, train, translate
+from regard.cli import (
+    align,
+    compare,
+    data,
+    demo,
+    evaluate,
+    generate,
+    info,
+    init,
+    report,
+    score,
+    sweep,
+    train,
+    translate,
+)
 from regard.errors import RegardError
 
 USER_MISTAKE, INTERRUPTED = 2, 130
@@ -23,6 +37,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
+app.command("generate")(generate.generate)
 app.command("score")(score.score)
 app.command("align")(align.align)
 app.command("evaluate")(evaluate.evaluate)

@@ -30,7 +30,7 @@ SCRIPTS = (
     *("curves.js", "flow.js", "alignment.js", "beam.js", "sentences.js"),
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
-QUALITY = ("bleu", "chrf", "exact_match", "perplexity")
+QUALITY = ("bleu", "chrf", "exact_match", "perplexity", "perplexity_word", "bits_per_byte")
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
@@ -149,6 +149,7 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
     tokens = metrics.get("tokens") or sum(event.get("tokens") or 0 for event in steps)
     seconds = metrics.get("seconds") or (steps[-1].get("seconds") if steps else None)
     names = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "Exact match", "perplexity": "Perplexity"}
+    names |= {"perplexity_word": "Perplexity per word", "bits_per_byte": "Bits per byte"}
     kinds = {"exact_match": "percent"}
     parameters, count = metrics.get("parameters"), metrics.get("steps") or (steps[-1]["step"] if steps else 0)
     cards = []

@@ -30,6 +30,8 @@ from regard.ops.probe import Probe, within
 class DecoderOnly(LanguageModel):
     """Embeddings, causal blocks and the projection to the vocabulary."""
 
+    context: int
+
     def __init__(self, config: TransformerConfig, vocabulary: int, context: int) -> None:
         super().__init__()
         self.target_pad = self.start_token = vocabulary - 1

@@ -50,6 +50,15 @@ class Successors:
         real = (self.keys[places] == wanted) & (contexts != NONE) & (words < self.outputs)
         return places.masked_fill_(~real, NONE)
 
+    def add_one(self, shorter: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
+        """p(w | h) [R] of words [R] after contexts [R], from that of the shorter context."""
+        places = self.find(contexts, words)
+        rest = torch.where(contexts != NONE, self.rest[contexts.clamp_min(0)].to(shorter.dtype), 1.0)
+        if not len(self.keys):
+            return rest * shorter
+        own = torch.where(places != NONE, self.probabilities[places.clamp_min(0)].to(shorter.dtype), 0.0)
+        return own + rest * shorter
+
     def add_to(self, shorter: Tensor, contexts: Tensor) -> Tensor:
         """p(. | h) [R, V] from that of the shorter context, for contexts [R]; where there is none, as it is."""
         real = contexts != NONE
@@ -109,6 +118,13 @@ class Markov(NextToken):
         for length in range(1, self.order + 1):
             mixed = self._successors(length).add_to(mixed, places[:, length - 1])
         return mixed
+
+    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """log p of targets [N] after places [N, n], without that of all others."""
+        found = self.get_buffer("words").double()[targets]
+        for length in range(1, self.order + 1):
+            found = self._successors(length).add_one(found, hidden[:, length - 1], targets)
+        return found.log().float()
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> MarkovState:
         rows = self.get_buffer("1_keys").new_full((sentences_of(source, prefix), self.order), NONE)

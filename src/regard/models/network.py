@@ -10,9 +10,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from regard.ops.probe import Probe
+
+ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class NextToken(nn.Module, ABC):
     end_token = 0
     target_pad: int
     start_token: int
+    context: int | None = None
+    """How many tokens it is good at reading at once; None: as many as there are."""
 
     def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
@@ -40,6 +45,13 @@ class NextToken(nn.Module, ABC):
     @abstractmethod
     def project(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]"""
+
+    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """log p of targets [N], from hidden [N, D]."""
+        parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(targets), ROWS_AT_ONCE)]
+        return torch.cat(
+            [self.project(hidden[part]).log_softmax(-1).gather(1, targets[part, None])[:, 0] for part in parts]
+        )
 
     @abstractmethod
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from regard.data.config import DataConfig
-from regard.models.config import ModelConfig, TransformerConfig
+from regard.models.config import KINDS, ModelConfig, Task, TransformerConfig
 from regard.settings import Settings
 from regard.text.config import TextConfig
 
@@ -94,13 +94,45 @@ class TrainConfig(Settings):
         return 20.0 if self.max_steps is self.max_epochs is self.minutes is None else self.max_epochs
 
 
+_PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt")
+_SOURCE = ("encoder_layers", "encoder_width", "encoder", "input_feeding", "bidirectional", "kernel")
+MEANINGLESS: dict[Task, tuple[str, ...]] = {
+    "translate": ("data.text", "data.valid_text", "data.test_text", "data.documents"),
+    "generate": (
+        *(f"data.{name}" for name in _PAIRS),
+        *(f"model.{name}" for name in _SOURCE),
+        *("text.joint", "text.dropout"),
+    ),
+}
+"""Settings that a task does not look at."""
+
+
 class RunConfig(Settings):
     """Everything that makes a run what it is."""
 
+    task: Task = "translate"
+    """What the model is for: to translate pairs, or to generate text."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = TransformerConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _check_task(self) -> "RunConfig":
+        if self.model.kind not in KINDS[self.task]:
+            able = " or ".join(repr(kind) for kind in KINDS[self.task])
+            raise ValueError(f"model.kind {self.model.kind!r} cannot do task {self.task!r}; set model.kind to {able}")
+        groups = {"data": self.data, "text": self.text, "model": self.model, "train": self.train}
+        for name in MEANINGLESS[self.task]:
+            group, _, key = name.partition(".")
+            fields = type(groups[group]).model_fields
+            if key in fields and getattr(groups[group], key) != fields[key].default:
+                raise ValueError(f"{name} has no meaning for task {self.task!r}; leave it out, or set another task")
+        if self.task == "generate" and self.data.text is None:
+            raise ValueError("task 'generate' needs a text to learn from; give data.text, or --text FILE")
+        if self.task == "generate" and self.train.select == "bleu":
+            raise ValueError("train.select 'bleu' is for translations; task 'generate' selects by loss")
+        return self
 
     @model_validator(mode="after")
     def _check_positions(self) -> "RunConfig":
