@@ -36,7 +36,7 @@ class Lecture:
         texts = [[*self.ids(sentence), 0] for sentence in sentences]
         begins = np.cumsum([0, *map(len, texts)])[:-1]
         config = MarkovConfig.parse({"smoothing": "none", **options})
-        self.model = count_model(config, np.array(sum(texts, [])), begins, self.pad + 1)
+        self.model = count_model(config, np.concatenate(texts), begins, self.pad + 1)
 
     def ids(self, words: str) -> list[int]:
         return [1 + self.words.index(word) for word in words.split()]

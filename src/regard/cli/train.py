@@ -97,10 +97,9 @@ def summary(metrics: dict[str, Any]) -> str:
     from regard.cli.progress import SCORES, shown_score
 
     parts = [shown_score(name, metrics[name]) for name in SCORES if metrics.get(name) is not None]
-    if "beam" in metrics:
-        size = f"{metrics['sentences']:,} sentences, beam {metrics['beam']}"
-    else:
-        size = f"{metrics['evaluated_tokens']:,} tokens"
+    translated = "beam" in metrics
+    size = f"{metrics['sentences' if translated else 'evaluated_tokens']:,} {'sentences' if translated else 'tokens'}"
+    size += f", beam {metrics['beam']}" if translated else ""
     return f"{metrics['set']} set, {size}: {', '.join(parts)}"
 
 

@@ -1,7 +1,7 @@
 """What is kept of prepared corpora: entries of a cache, each under a key of all that it depends on.
 
-An entry appears whole, carries a SHA-256 of each file, and is built again if it is damaged. Two processes may build the same at once: the first
-to finish wins. It knows nothing of what an entry holds.
+An entry appears whole, carries a SHA-256 of each file, and is built again if it is damaged. Two processes may build the same at once:
+the first to finish wins. It knows nothing of what an entry holds.
 """
 
 import json
@@ -68,7 +68,7 @@ def _install(built: Path, directory: Path) -> None:
 
 @contextmanager
 def settled(data: DataConfig, roles: Iterable[str], cache: Path) -> Iterator[DataConfig]:
-    """`data` with each input that can be read only once (standard input, a pipe) replaced by a copy in the cache, which is made if need be."""
+    """`data` with each input that can be read only once (standard input, a pipe) replaced by a copy in the cache."""
     with disk_errors(cache):
         cache.mkdir(parents=True, exist_ok=True)
         _remove_stale(cache)

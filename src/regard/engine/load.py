@@ -30,7 +30,7 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 def load(
     path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
 ) -> "Model | Writer":
-    """The model of a bundle, or of a run, its best checkpoint, else its latest: a `Model` where it translates, a `Writer` where it generates.
+    """The model of a bundle, or of a run: its best checkpoint, else its latest. A `Model` translates, a `Writer` generates.
 
     The engine and its precision are as `load_translator` says; what generates runs on torch.
     """

@@ -1,8 +1,8 @@
 """A language model as its users see it: text in, more text out, and how probable a given text is. It joins a tokenizer and a network.
 
 Lengths. A network reads contexts of the length it was trained with. Of a longer prompt it reads the end, the answer says so
-(`truncated`), and when what it writes fills a context it goes on behind the younger half of it. A longer text is scored in windows that overlap
-by half, so that every token but the first ones is scored behind at least half a context.
+(`truncated`), and when what it writes fills a context it goes on behind the younger half of it. A longer text is scored in windows that
+overlap by half, so that every token but the first ones is scored behind at least half a context.
 
 Shapes: B sentences, N tokens, T tokens of a window, D width.
 """
@@ -123,8 +123,8 @@ class Writer:
     ) -> list[Generation]:
         """What the model writes behind each prompt, which may be empty.
 
-        The options are those of `SearchOptions`; without `sample` the most probable text is searched for. `nbest` texts are written for each
-        prompt, and are the `alternatives` of the first.
+        The options are those of `SearchOptions`; without `sample` the most probable text is searched for. `nbest` texts are written for
+        each prompt, and are the `alternatives` of the first.
         """
         options = SearchOptions(
             sample=sample and not (mbr or exact),

@@ -1,8 +1,8 @@
 """How often each sequence of n tokens occurs in a corpus, in memory bounded by the different sequences and one chunk of it.
 
-A sequence of n tokens has a key: the place of its first n - 1 tokens among those that occur, times V, plus its last token. So keys fit 64 bits
-for every n, and sequences that share their first tokens stand side by side. Places of single tokens are their ids; the start token, V, is
-one of them and never last in a longer sequence.
+A sequence of n tokens has a key: the place of its first n - 1 tokens among those that occur, times V, plus its last token. So keys fit
+64 bits for every n, and sequences that share their first tokens stand side by side. Places of single tokens are their ids; the start
+token, V, is one of them and never last in a longer sequence.
 
 Shapes: N tokens, M different sequences, V tokens that can be said.
 """

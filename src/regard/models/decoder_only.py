@@ -1,7 +1,7 @@
 """The decoder-only Transformer: a language model of causal self-attention (Liu et al. 2018, Radford et al. 2018).
 
-It was trained on contexts of a certain length, each beginning with the start token. Step by step it goes on past that length: when a context is
-full, the older half is forgotten and the younger is read anew as a context of its own.
+It was trained on contexts of a certain length, each beginning with the start token. Step by step it goes on past that length: when a
+context is full, the older half is forgotten and the younger is read anew as a context of its own.
 
 Shapes: B batch, T tokens, D width, H heads, V outputs (the vocabulary without pad), k hypotheses.
 """

@@ -1,7 +1,7 @@
 """The Markov model of any order, smoothed or not: p(next token | the last few). It is fitted by counting and has no gradients.
 
-Its tables are a finite automaton. What it remembers of a sequence is, for each length n up to the order, the place of its last n tokens among the
-sequences of n tokens that occur; so a step looks up as many keys as the order is, and a whole text is read in as many passes.
+Its tables are a finite automaton. What it remembers of a sequence is, for each length n up to the order, the place of its last n tokens
+among the sequences of n tokens that occur; so a step looks up as many keys as the order is, and a whole text is read in as many passes.
 
 Shapes: B sentences, T tokens, k hypotheses each, R rows of any kind, n order, M different sequences, V tokens that can be said.
 """
@@ -42,7 +42,7 @@ class Successors:
         self.keys, self.probabilities, self.rest, self.outputs = keys, probabilities, rest, outputs
 
     def find(self, contexts: Tensor, words: Tensor) -> Tensor:
-        """The places of contexts with words after them, both [...]; NONE where there is no such context or it was not seen with the word."""
+        """The places of contexts with words after them, both [...]; NONE where that was not seen."""
         if not len(self.keys):
             return torch.full_like(contexts, NONE)
         wanted = contexts * self.outputs + words
@@ -75,7 +75,9 @@ class Markov(NextToken):
     """p(w | last n tokens), as `models.smoothing` estimates it."""
 
     def __init__(self, vocabulary: int, tables: Mapping[str, Tensor]) -> None:
-        """tables: `words` [V], the probabilities without context, and for contexts of 1, 2, .. n tokens `1.keys`, `1.probabilities`, `1.rest`."""
+        """tables: `words` [V], the probabilities without context, and for contexts of 1, 2, .. n tokens the parts of their successors:
+        `1.keys`, `1.probabilities`, `1.rest`, `2.keys` and so on.
+        """
         super().__init__()
         self.target_pad = self.start_token = vocabulary - 1
         self.order = (len(tables) - 1) // 3

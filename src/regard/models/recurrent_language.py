@@ -1,4 +1,6 @@
-"""The recurrent language model (Mikolov et al. 2010): the state after what was said tells what comes next. It forgets by itself, and no text is too long.
+"""The recurrent language model (Mikolov et al. 2010): the state after what was said tells what comes next.
+
+It forgets by itself, so step by step no text is too long for it.
 
 Shapes: B batch, T tokens, E embedding, H width, L layers, k hypotheses.
 """

@@ -2,10 +2,12 @@
 
     p(w | .. a .. b) = mean over a of p(w | a, b),    p(w | a, b) from how often w came after b somewhere behind a.
 
-Masking crosses out the pairs that tell nothing: of b alone the same follows as of a and b. Where no pair votes, b decides alone. `as_attention`
-is the same computation as attention: the one-hot last token asks, the stacked masks are the keys, the tokens before are the values.
+Masking crosses out the pairs that tell nothing: of b alone the same follows as of a and b. Where no pair votes, b decides alone.
+`as_attention` is the same computation as attention: the one-hot last token asks, the stacked masks are the keys, the tokens before are
+the values.
 
-Shapes: B sentences, T tokens, k hypotheses each, R rows, L = skips + 1 tokens that are remembered, P different pairs, V tokens that can be said.
+Shapes: B sentences, T tokens, k hypotheses each, R rows, L = skips + 1 tokens that are remembered, P different pairs, V tokens that can
+be said.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +34,9 @@ class SkipMarkov(NextToken):
     """Pairs that vote, over a Markov model of the first order."""
 
     def __init__(self, vocabulary: int, skips: int, tables: Mapping[str, Tensor]) -> None:
-        """tables: `pairs` [P] ascending, `votes` [P] 1 or 0, `keys`, `probabilities` and `rest` of their successors, and `first.` those of `Markov`."""
+        """tables: `pairs` [P] ascending, `votes` [P] 1 or 0, `keys`, `probabilities` and `rest` of their successors; and those of `Markov`,
+        with `first.` before their names.
+        """
         super().__init__()
         self.target_pad = self.start_token = vocabulary - 1
         self.skips = skips
@@ -119,9 +123,9 @@ class SkipMarkov(NextToken):
     def as_attention(self, tokens: Tensor) -> Tensor:
         """tokens [T] -> p [T, V] of each next token, by one attention over the tokens; for vocabularies of a few hundred.
 
-        The query is the one-hot last token. The keys are the masks of all tokens, stacked: 0 where a pair votes, far below where not; their product
-        with the query is the mask of the last token. The values are the tokens before, one-hot, so that the context says whose votes count, and one
-        more product with the table of transitions adds the votes up. A last key stands for the last token alone.
+        The query is the one-hot last token. The keys are the masks of all tokens, stacked: 0 where a pair votes, far below where not; their
+        product with the query is the mask of the last token. The values are the tokens before, one-hot, so that the context says whose
+        votes count, and one more product with the table of transitions adds the votes up. A last key stands for the last token alone.
         """
         words = torch.arange(self.target_pad + 1)
         pairs = self.find(words[:, None], words)  # [V + 1, V + 1], the earlier token first

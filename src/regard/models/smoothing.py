@@ -4,9 +4,9 @@ Both have one form. With h the context, h' the same without its first token, a(h
 
     p(w | h) = (a(h w) - D(a(h w))) / a(h) + b(h) p(w | h'),    b(h) = (D(1) N_1(h) + D(2) N_2(h) + D(3) N_3+(h)) / a(h),
 
-where N_c(h) is how many different words follow h c times. Without discounts b(h) is 0: the longest context that was seen decides, and one that was
-not seen has b(h) = 1, which is backing off. Kneser and Ney count, below the highest order, not how often w follows h but after how many different
-words h w was seen. Below the single words stands the uniform distribution.
+where N_c(h) is how many different words follow h c times. Without discounts b(h) is 0: the longest context that was seen decides, and one
+that was not seen has b(h) = 1, which is backing off. Kneser and Ney count, below the highest order, not how often w follows h but after
+how many different words h w was seen. Below the single words stands the uniform distribution.
 
 Shapes: M different sequences, C their contexts, V tokens that can be said.
 """

@@ -1,4 +1,7 @@
-"""A text of several lines as ids, and back. Tokenisers read one line; between two stands the piece of the byte "\\n", which every vocabulary has."""
+"""A text of several lines as ids, and back.
+
+Tokenisers read one line; between two stands the piece of the byte "\\n", which every vocabulary has.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Generating text, as a run's objective: contexts of a text, perplexities, and beginnings of the validation text that the model goes on with."""
+"""Generating text, as a run's objective: contexts, perplexities, and beginnings of the validation text that the model goes on with."""
 
 from pathlib import Path
 
@@ -99,11 +99,11 @@ def samples(writer: Writer, corpus: TextCorpus, count: int) -> tuple[Sample, ...
     else:
         starts = np.linspace(0, max(0, len(corpus.ids) - PROMPT - CONTINUED), count, dtype=np.int64)
         ends = [len(corpus.ids)] * count
-    found = []
+    prompts, references = [], []
     for start, end in zip(starts.tolist(), ends, strict=True):
         ids = [int(token) for token in corpus.ids[start : min(end, start + PROMPT + CONTINUED)]]
         told = ids[: min(PROMPT, len(ids) // 2)]
-        prompt, reference = writer.text(told), writer.continued(told, ids[len(told) :])
-        [written] = writer.generate([prompt], max_length=CONTINUED, top_p=TOP_P)
-        found.append(Sample(prompt, reference, written.text))
-    return tuple(found)
+        prompts.append(writer.text(told))
+        references.append(writer.continued(told, ids[len(told) :]))
+    written = writer.generate(prompts, max_length=CONTINUED, top_p=TOP_P)
+    return tuple(map(Sample, prompts, references, (one.text for one in written)))
