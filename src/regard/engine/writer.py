@@ -1,8 +1,9 @@
 """A language model as its users see it: text in, more text out, and how probable a given text is. It joins a tokenizer and a network.
 
-Lengths. A network reads contexts of the length it was trained with. Of a longer prompt it reads the end, the answer says so
-(`truncated`), and when what it writes fills a context it goes on behind the younger half of it. A longer text is scored in windows that
-overlap by half, so that every token but the first ones is scored behind at least half a context.
+Lengths. A Transformer reads contexts of the length it was trained with. Of a longer prompt it reads the end, the answer says so
+(`truncated`), and when what it writes fills a context it goes on behind the younger half of it; the other networks have no such limit.
+A text that is longer than a context is scored in windows that overlap by half, so that every token but the first ones is scored behind
+at least half a context.
 
 Shapes: B sentences, N tokens, T tokens of a window, D width.
 """
@@ -203,7 +204,7 @@ class Writer:
     def logprobs(self, documents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """log p of every token of every document, behind the start token."""
         found = [np.zeros(len(ids)) for ids in documents]
-        for batch in _batches(_windows(documents, self.network.context)):
+        for batch in _batches(_windows(documents, self.texts.context)):
             with self._turn, evaluating(self.network):
                 rows = [documents[one.document][one.start : one.end].tolist() for one in batch]
                 device, start = self.device, self.network.start_token
@@ -309,12 +310,11 @@ class _Window:
     end: int
 
 
-def _windows(documents: Sequence[NDArray[Any]], context: int | None) -> Iterator[_Window]:
+def _windows(documents: Sequence[NDArray[Any]], size: int) -> Iterator[_Window]:
     """All tokens of all documents, each scored once."""
     for number, ids in enumerate(documents):
         if not len(ids):
             continue
-        size = len(ids) if context is None else context
         yield _Window(number, 0, 0, min(size, len(ids)))
         stride = max(1, size // 2)
         for told in range(size, len(ids), stride):

@@ -44,7 +44,7 @@ def build_model(
 def _language_model(config: TransformerConfig | RecurrentConfig, vocabulary: int, context: int) -> LanguageModel:
     if isinstance(config, TransformerConfig):
         return DecoderOnly(config, vocabulary, context)
-    return RecurrentLanguageModel(config, vocabulary, context)
+    return RecurrentLanguageModel(config, vocabulary)
 
 
 def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int) -> Counted:

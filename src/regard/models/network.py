@@ -32,7 +32,7 @@ class NextToken(nn.Module, ABC):
     target_pad: int
     start_token: int
     context: int | None = None
-    """How many tokens it is good at reading at once; None: as many as there are."""
+    """The most tokens that it remembers; None: there is no such limit."""
 
     def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""

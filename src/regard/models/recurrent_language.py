@@ -22,10 +22,9 @@ from regard.ops.probe import Probe
 class RecurrentLanguageModel(LanguageModel):
     """Embeddings, a stack of cells and the projection to the vocabulary."""
 
-    def __init__(self, config: RecurrentConfig, vocabulary: int, context: int) -> None:
+    def __init__(self, config: RecurrentConfig, vocabulary: int) -> None:
         super().__init__()
         self.target_pad = self.start_token = vocabulary - 1
-        self.context = context
         width = config.embedding_width
         self.embedding_scale = math.sqrt(width)
         self.target_embedding = nn.Embedding(vocabulary, width, padding_idx=self.target_pad)

@@ -12,6 +12,7 @@ from regard.data.texts import TextCorpus
 from regard.engine.load import load_writer
 from regard.engine.writer import LanguageNetwork, Writer
 from regard.metrics.perplexity import text_perplexities
+from regard.models.config import MarkovConfig
 from regard.models.network import Trainable
 from regard.text.build import TokenizerPair
 from regard.train.config import RunConfig
@@ -22,6 +23,7 @@ from regard.train.validate import corpus_loss
 
 PROMPT, CONTINUED = 24, 64  # tokens of a sample
 FINAL_SAMPLES = 12
+COUNTED = 1024  # tokens that are scored at once by a counted model, which remembers fewer than half of them
 TOP_P = 0.95  # what is drawn for a sample is not the least probable
 
 
@@ -33,7 +35,8 @@ class Generating:
         pad, longest = prepared.tokenizers.target.vocabulary.pad, config.data.max_length
         self.examples = Contexts(prepared.train, pad, longest, moving=True)
         self._valid = Contexts(prepared.valid, pad, longest, moving=False)
-        self.texts = TextsConfig(documents=config.data.documents, context=longest)
+        counted = isinstance(config.model, MarkovConfig)
+        self.texts = TextsConfig(documents=config.data.documents, context=COUNTED if counted else longest)
         self.bundle = BundleConfig(
             task="generate",
             model=config.model,
@@ -102,7 +105,7 @@ def samples(writer: Writer, corpus: TextCorpus, count: int) -> tuple[Sample, ...
     prompts, references = [], []
     for start, end in zip(starts.tolist(), ends, strict=True):
         ids = [int(token) for token in corpus.ids[start : min(end, start + PROMPT + CONTINUED)]]
-        told = ids[: min(PROMPT, len(ids) // 2)]
+        told = ids[: min(PROMPT, len(ids) // 2, writer.texts.context // 2)]
         prompts.append(writer.text(told))
         references.append(writer.continued(told, ids[len(told) :]))
     written = writer.generate(prompts, max_length=CONTINUED, top_p=TOP_P)
