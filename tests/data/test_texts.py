@@ -80,7 +80,9 @@ def test_the_last_tenth_is_held_out(tmp_path: Path) -> None:
     found = prepared(tmp_path, [f"line {n:03d}" for n in range(100)])
     tokenizer = found.tokenizers.target
     assert found.held_out
-    assert decode_lines(tokenizer, found.valid.ids.tolist()).split("\n")[:-1] == [f"line {n:03d}" for n in range(90, 100)]
+    assert decode_lines(tokenizer, found.valid.ids.tolist()).split("\n")[:-1] == [
+        f"line {n:03d}" for n in range(90, 100)
+    ]
     assert found.train.counts.lines == 90
 
 

@@ -35,7 +35,9 @@ def settings(text: Path, **model: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("model", [{"positions": "rotary"}, {"kind": "recurrent", "cell": "gru"}], ids=["transformer", "gru"])
+@pytest.mark.parametrize(
+    "model", [{"positions": "rotary"}, {"kind": "recurrent", "cell": "gru"}], ids=["transformer", "gru"]
+)
 def test_a_run_goes_on_where_it_was_stopped(text: Path, tmp_path: Path, model: dict[str, Any]) -> None:
     changes = {"ema": 0.5, "accumulate": 2, "consistency": 1.0}
     whole, events = run(settings(text, **model), tmp_path / "whole", **changes)
