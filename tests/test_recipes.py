@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from regard.layers.scores import SCORES
 from regard.settings import read_toml
 from regard.train.config import RunConfig
+from regard.train.sweep import grid
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 OPTIMISERS = ("sgd", "momentum", "adam", "adamw", "muon")
@@ -27,3 +29,24 @@ def test_optimisers_are_compared_on_equal_terms(name: str) -> None:
     changed = {change.split(":")[0] for change in other.changed_from(one)}
     assert changed
     assert changed <= {f"train.{key}" for key in COMPARED}
+
+
+def changed(name: str, other: str) -> set[str]:
+    """The settings in which two rows of the comparison on Multi30k differ."""
+    rows = [recipe(RECIPES / f"compare-multi30k-{which}.toml") for which in (name, other)]
+    return {change.split(":")[0] for change in rows[1].changed_from(rows[0])}
+
+
+def test_models_are_compared_on_equal_terms() -> None:
+    assert changed("lstm-plain", "lstm-additive") == {"model.attention"}
+    assert changed("lstm-additive", "lstm-scaled-dot") == {"model.score"}
+    others = {name for name in changed("lstm-additive", "transformer") if not name.startswith("model.")}
+    assert others <= {"train.learning_rate", "train.adamw_factor"}  # each has its own best
+
+
+def test_every_score_fits_the_model_of_the_pocket_comparison() -> None:
+    path = RECIPES / "compare-pocket.toml"
+    command = next(line for line in path.read_text(encoding="utf-8").splitlines() if "--set model.score=" in line)
+    cells = grid(read_toml(path), [command.split("--set ")[1]], seeds=3, where=str(path))
+    assert {cell.config.model.score for cell in cells} == set(SCORES)
+    assert len(cells) == 3 * len(SCORES)
