@@ -87,7 +87,9 @@ def test_settings(home: Path) -> None:
 
 def test_generating(home: Path) -> None:
     for name in ("book", "other"):
-        (home / f"{name}.txt").write_text("It was the best of times,\nit was the worst of times.\n" * 9, encoding="utf-8")
+        (home / f"{name}.txt").write_text(
+            "It was the best of times,\nit was the worst of times.\n" * 9, encoding="utf-8"
+        )
     train, generate, evaluate, count, score = BLOCKS["generating"].strip().split("\n")
     _shell(train.replace("--minutes 15", SMALL), home)
     assert _shell(generate, home).count("It was") >= 2

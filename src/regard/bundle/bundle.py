@@ -19,7 +19,7 @@ from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
 from regard.models.build import build_model, counted_model
 from regard.models.config import MarkovConfig
-from regard.models.network import Trainable
+from regard.models.network import Learner
 from regard.text.build import TokenizerPair, save_tokenizers
 
 
@@ -109,11 +109,19 @@ def _fresh_network(config: BundleConfig) -> nn.Module:
         return new_network(config)
 
 
-def new_network(config: BundleConfig) -> Trainable:
+def new_network(config: BundleConfig) -> Learner:
     """A freshly initialised network, as the config says."""
     sizes = config.vocabulary
     context = None if config.texts is None else config.texts.context
-    return build_model(config.model, sizes.source, sizes.target, sizes.joint, task=config.task, context=context)
+    return build_model(
+        config.model,
+        sizes.source,
+        sizes.target,
+        sizes.joint,
+        task=config.task,
+        context=context,
+        labels=len(config.labels),
+    )
 
 
 def resolve_device(name: str | torch.device) -> torch.device:

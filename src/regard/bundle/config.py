@@ -70,6 +70,8 @@ class BundleConfig(Settings):
     """How alignments are read off the attention; the mean of all layers if not given."""
     texts: TextsConfig | None = None
     """Of a language model."""
+    labels: tuple[str, ...] = ()
+    """Of a classifier: what it tells apart, in the order of its outputs."""
     created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     """When, in ISO 8601."""
     regard: str = Field(default_factory=lambda: _version())
@@ -85,6 +87,8 @@ class BundleConfig(Settings):
             )
         if (self.task == "generate") != (self.texts is not None):
             raise ValueError(f"task {self.task!r} and texts {self.texts!r} do not go together")
+        if (self.task == "classify") != (len(self.labels) >= 2):
+            raise ValueError(f"task {self.task!r} and {len(self.labels)} labels do not go together")
         layers = self.looking_layers
         if self.alignment is not None and self.alignment.layer is not None and self.alignment.layer >= layers:
             raise ValueError(

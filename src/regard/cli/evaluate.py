@@ -17,6 +17,7 @@ def evaluate(
     src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
     ref: Annotated[str | None, typer.Option(help="Reference translations, line by line.")] = None,
     text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
+    data: Annotated[str | None, typer.Option(help="For a classifier: lines of text, tab, label.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
@@ -39,11 +40,16 @@ def evaluate(
     from regard.metrics.evaluation import evaluate_translations
     from regard.metrics.translation import TOKENIZERS
 
-    if text is not None and src is ref is None:
+    if data is not None and src is ref is text is None:
+        _evaluate_labels(bundle, data, device, as_json)
+        return
+    if text is not None and src is ref is data is None:
         _evaluate_text(bundle, text, device, as_json)
         return
-    if src is None or ref is None or text is not None:
-        raise ConfigError("give --src F --ref F for a translator, or --text F for a language model")
+    if src is None or ref is None or text is not None or data is not None:
+        raise ConfigError(
+            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
+        )
     if tokenize not in TOKENIZERS:
         raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
     sources, references = sides(src, ref)
@@ -69,6 +75,34 @@ def evaluate(
             stream.writelines(f"{line}\n" for line in hypotheses)
     with results(None) as stream:
         stream.write(to_json_line(values) if as_json else _table(values))
+
+
+def _evaluate_labels(bundle: Path, data: str, device: str, as_json: bool) -> None:
+    from regard.cli.streams import results
+    from regard.data.labelled import read_labelled
+    from regard.engine.load import load_labeller
+    from regard.errors import DataError
+    from regard.files import to_json_line
+    from regard.metrics.classification import evaluate_labels
+
+    labeller = load_labeller(bundle, device)
+    rows = list(read_labelled(data))
+    strange = next(
+        (f":{line}: no such label as {label!r}" for line, _, label in rows if label not in labeller.labels), None
+    )
+    if not rows or strange is not None:
+        raise DataError(f"{data}{strange or ': no labelled texts in it'}; the labels are {', '.join(labeller.labels)}")
+    found = [one.label for one in labeller.classify([text for _, text, _ in rows])]
+    values = evaluate_labels(found, [label for _, _, label in rows], labeller.labels)
+    with results(None) as stream:
+        if as_json:
+            stream.write(to_json_line({**values, "labels": list(labeller.labels)}))
+            return
+        stream.write(f"accuracy {values['accuracy']:.4f}\nF1       {values['f1']:.4f}\n\n")
+        stream.write("how often each label (a row) was taken for each (a column)\n")
+        width = max(map(len, labeller.labels))
+        for label, row in zip(labeller.labels, values["confusion"], strict=True):
+            stream.write(f"{label:<{width}} {' '.join(f'{count:6d}' for count in row)}\n")
 
 
 def _evaluate_text(bundle: Path, text: str, device: str, as_json: bool) -> None:

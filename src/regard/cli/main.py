@@ -8,6 +8,7 @@ import typer
 
 from regard.cli import (
     align,
+    classify,
     compare,
     data,
     demo,
@@ -38,6 +39,7 @@ app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.command("generate")(generate.generate)
+app.command("classify")(classify.classify)
 app.command("score")(score.score)
 app.command("align")(align.align)
 app.command("evaluate")(evaluate.evaluate)

@@ -76,6 +76,8 @@ SCORES = {
     "perplexity": "perplexity {:.3f}",
     "perplexity_word": "{:.2f} per word",
     "perplexity_byte": "{:.3f} per byte",
+    "accuracy": "accuracy {:.1%}",
+    "f1": "F1 {:.3f}",
     "bits_per_byte": "{:.3f} bits per byte",
     "aer": "alignment error rate {:.3f}",
 }

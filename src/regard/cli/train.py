@@ -12,10 +12,13 @@ def train(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run directory; give it again to resume.")] = None,
     task: Annotated[
-        str | None, typer.Option(help="What the model is for: translate (the default) or generate.")
+        str | None, typer.Option(help="What the model is for: translate (the default), generate or classify.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None,
     valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None,
+    data: Annotated[str | None, typer.Option(help="To classify: lines of text, tab, label (.tsv, .gz too).")] = None,
+    valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None,
+    test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None,
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None,
     src: Annotated[str | None, typer.Option(help="Source text, one sentence a line (.gz too).")] = None,
     tgt: Annotated[str | None, typer.Option(help="Target text, line by line its translation.")] = None,
@@ -47,6 +50,9 @@ def train(
             "text": text,
             "valid_text": valid_text,
             "test_text": test_text,
+            "labelled": data,
+            "valid_labelled": valid_data,
+            "test_labelled": test_data,
             "src": src,
             "tgt": tgt,
             "pairs": pairs,
@@ -97,9 +103,9 @@ def summary(metrics: dict[str, Any]) -> str:
     from regard.cli.progress import SCORES, shown_score
 
     parts = [shown_score(name, metrics[name]) for name in SCORES if metrics.get(name) is not None]
-    translated = "beam" in metrics
-    size = f"{metrics['sentences' if translated else 'evaluated_tokens']:,} {'sentences' if translated else 'tokens'}"
-    size += f", beam {metrics['beam']}" if translated else ""
+    counted = {"sentences": "sentences", "texts": "texts", "evaluated_tokens": "tokens"}
+    size = next(f"{metrics[key]:,} {what}" for key, what in counted.items() if key in metrics)
+    size += f", beam {metrics['beam']}" if "beam" in metrics else ""
     return f"{metrics['set']} set, {size}: {', '.join(parts)}"
 
 

@@ -58,6 +58,15 @@ class DataConfig(Settings):
     documents: Literal["file", "line"] = "file"
     """What is a text to a language model: the lines of a file together, or each line by itself."""
 
+    labelled: str | None = None
+    """Texts to classify, each with its label after the last tab of its line (.gz is unpacked; `-` is the standard input)."""
+
+    valid_labelled: str | None = None
+    """Labelled texts that validate. Without them a seeded tenth of `labelled` does, at most 2,000."""
+
+    test_labelled: str | None = None
+    """Labelled texts that the classifier is judged by when training ends; without them, those that validate."""
+
     src_lang: str | None = Field(default=None, min_length=1)
     """Source language, for example "en". Without it the suffix of `src` tells; .tmx and .jsonl need it to choose a side."""
 
@@ -95,10 +104,10 @@ class DataConfig(Settings):
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:
-        if STDIN in (self.test_src, self.test_tgt, self.test_text):
+        if STDIN in (self.test_src, self.test_tgt, self.test_text, self.test_labelled):
             raise ValueError("test texts must be files; standard input is for training or validation text")
         pairs = (self.src, self.tgt, self.pairs, self.valid_src, self.valid_tgt, self.valid_pairs)
-        inputs = (*pairs, self.text, self.valid_text)
+        inputs = (*pairs, self.text, self.valid_text, self.labelled, self.valid_labelled)
         if inputs.count(STDIN) > 1:
             raise ValueError(
                 "standard input '-' can be read only once; give the other side as a file, or use pairs = '-'"

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.data.batches import Batch, make_batch, plan, split
+from regard.data.batches import Batch, ended, make_batch, padded, plan, split
 from regard.data.corpus import Corpus
+from regard.data.labelled import LabelledCorpus
 from regard.data.texts import TextCorpus
 from regard.text.build import TokenizerPair
 
@@ -120,6 +121,37 @@ class Contexts:
         starts = offsets[document] + np.where(place == 0, 0, first[document] + (place - 1) * longest)
         ends = np.minimum(offsets[document] + first[document] + place * longest, offsets[document + 1])
         return starts, ends - starts
+
+
+class Texts:
+    """Labelled texts; a batch expects one label of each."""
+
+    def __init__(self, corpus: LabelledCorpus, pad: int, end: int, labels: int) -> None:
+        self.corpus, self._pad, self._end, self._labels = corpus, pad, end, labels
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
+        return plan(self.corpus.lengths, self.corpus.lengths, batch_tokens, seed, epoch)
+
+    def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
+        return split(batch, self.corpus.lengths, self.corpus.lengths, parts)
+
+    def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
+        chosen = np.asarray(numbers, dtype=np.int64)
+        rows = self.corpus.texts(np.tile(chosen, readings))
+        labels = torch.from_numpy(self.corpus.labels[chosen])[:, None]
+        return Batch(
+            source=torch.from_numpy(ended(padded(rows, self._pad), rows.lengths, self._end)),
+            target_in=torch.full_like(labels, self._labels),
+            target_out=labels,
+            indices=tuple(chosen.tolist()),
+            tokens=len(chosen),
+        )
+
+    def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
+        return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
 
 
 def _some(numbers: Sequence[int]) -> str:

@@ -16,6 +16,7 @@ from regard.errors import BundleError, ConfigError
 if TYPE_CHECKING:
     import torch
 
+    from regard.engine.labeller import Labeller
     from regard.engine.runner import Network
     from regard.engine.writer import Writer
 
@@ -23,16 +24,18 @@ Engine = Literal["auto", "torch", "ct2"]
 FITTING: dict[Task, str] = {
     "translate": "use `regard translate`, or score and evaluate with sources",
     "generate": "use `regard generate`, or score and evaluate with --text",
+    "classify": "use `regard classify`, or evaluate with --data",
 }
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 def load(
     path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
-) -> "Model | Writer":
-    """The model of a bundle, or of a run: its best checkpoint, else its latest. A `Model` translates, a `Writer` generates.
+) -> "Model | Writer | Labeller":
+    """The model of a bundle, or of a run: its best checkpoint, else its latest.
 
-    The engine and its precision are as `load_translator` says; what generates runs on torch.
+    A `Model` translates, a `Writer` generates, a `Labeller` classifies.
+    The engine and its precision are as `load_translator` says; what generates or classifies runs on torch.
     """
     bundle = open_bundle(find_bundle(path))
     if bundle.config.task == "translate":
@@ -40,9 +43,9 @@ def load(
     _check(engine, precision)
     if engine == "ct2" or precision != "float32":
         raise ConfigError(
-            f"engine = {engine!r}, precision = {precision!r}: what generates text runs on torch, in float32; leave them out"
+            f"engine = {engine!r}, precision = {precision!r}: what generates or classifies text runs on torch, in float32; leave them out"
         )
-    return _writer(bundle, device)
+    return _writer(bundle, device) if bundle.config.task == "generate" else _labeller(bundle, device)
 
 
 def load_translator(
@@ -61,6 +64,11 @@ def load_writer(path: "str | Path", device: "str | torch.device" = "cpu") -> "Wr
     return _writer(_opened_for("generate", path), device)
 
 
+def load_labeller(path: "str | Path", device: "str | torch.device" = "cpu") -> "Labeller":
+    """What classifies, of a bundle or a run: its best checkpoint, else its latest."""
+    return _labeller(_opened_for("classify", path), device)
+
+
 def _opened_for(task: Task, path: "str | Path") -> OpenBundle:
     bundle = open_bundle(find_bundle(path))
     if bundle.config.task != task:
@@ -77,6 +85,14 @@ def _writer(bundle: OpenBundle, device: "str | torch.device") -> "Writer":
     assert bundle.config.texts is not None
     network = cast(LanguageNetwork, read_network(bundle, device))
     return Writer(network, bundle.tokenizers.target, bundle.config.texts, bundle)
+
+
+def _labeller(bundle: OpenBundle, device: "str | torch.device") -> "Labeller":
+    from regard.bundle.bundle import read_network
+    from regard.engine.labeller import Labeller, LabelNetwork
+
+    config, network = bundle.config, cast(LabelNetwork, read_network(bundle, device))
+    return Labeller(network, bundle.tokenizers.source, config.labels, reach=config.reach, bundle=bundle)
 
 
 def _check(engine: Engine, precision: Precision) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
-from regard.models.config import MarkovConfig, ModelConfig, RecurrentConfig, Task, TransformerConfig
+from regard.models.classifiers import Bag, EncoderOnly, RecurrentClassifier
+from regard.models.config import BagConfig, MarkovConfig, ModelConfig, RecurrentConfig, Task, TransformerConfig
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
 from regard.models.markov import Markov
-from regard.models.network import EncoderDecoder, LanguageModel, Trainable
+from regard.models.network import Classifier, EncoderDecoder, LanguageModel, Learner
 from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
@@ -29,21 +30,36 @@ def build_model(
     *,
     task: Task = "translate",
     context: int | None = None,
-) -> Trainable:
+    labels: int = 0,
+) -> Learner:
     """A freshly initialised network; `joint` says that both sides share one vocabulary.
 
-    `context`: how many tokens a language model reads at once.
+    `context`: how many tokens a language model reads at once; `labels`: how many a classifier tells apart.
     """
     assert not isinstance(config, MarkovConfig), "a Markov model is counted"
     if task == "generate":
         assert context is not None
         return _language_model(config, target_vocabulary, context)
+    if task == "classify":
+        return _classifier(config, source_vocabulary, labels)
+    assert not isinstance(config, BagConfig), "a bag classifies"
     return TRANSLATORS[type(config)](config, source_vocabulary, target_vocabulary, joint)
 
 
-def _language_model(config: TransformerConfig | RecurrentConfig, vocabulary: int, context: int) -> LanguageModel:
+def _classifier(config: TransformerConfig | RecurrentConfig | BagConfig, vocabulary: int, labels: int) -> Classifier:
+    if isinstance(config, TransformerConfig):
+        return EncoderOnly(config, vocabulary, labels)
+    if isinstance(config, RecurrentConfig):
+        return RecurrentClassifier(config, vocabulary, labels)
+    return Bag(config, vocabulary, labels)
+
+
+def _language_model(
+    config: TransformerConfig | RecurrentConfig | BagConfig, vocabulary: int, context: int
+) -> LanguageModel:
     if isinstance(config, TransformerConfig):
         return DecoderOnly(config, vocabulary, context)
+    assert isinstance(config, RecurrentConfig), "a bag classifies"
     return RecurrentLanguageModel(config, vocabulary)
 
 

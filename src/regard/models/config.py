@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from regard.settings import Settings
 
-Task = Literal["translate", "generate"]
+Task = Literal["translate", "generate", "classify"]
 """What a model is for."""
 
 Documents = Literal["file", "line"]
@@ -101,6 +101,8 @@ class TransformerConfig(_Sized):
     """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+    pooling: Literal["mean", "max", "class"] = "mean"
+    """Of a classifier: what stands for a text: the mean or the maximum of its states, or that of a class token before it."""
 
     @model_validator(mode="after")
     def _check_heads(self) -> Self:
@@ -271,17 +273,50 @@ class MarkovConfig(Settings):
         return None
 
 
+class BagConfig(Settings):
+    """A bag of words, or of words and bigrams: a linear classifier that knows no order, or as much of it as two words tell."""
+
+    kind: Literal["bag"] = "bag"
+    """Which network."""
+    ngrams: Literal[1, 2] = 1
+    """1: single tokens; 2: pairs of neighbours too."""
+    weighting: Literal["counts", "tfidf"] = "counts"
+    """How often a token occurs, or that times the logarithm of how rare it is among texts."""
+    buckets: int = Field(default=50_000, ge=1, le=10_000_000)
+    """Places for bigrams; those that share one are taken for the same."""
+    dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of features left out in training."""
+
+    @property
+    def width(self) -> int:
+        """It has no hidden states."""
+        return 1
+
+    @property
+    def looking_layers(self) -> int:
+        """Layers that attend to a source."""
+        return 0
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence; None: any."""
+        return None
+
+
 def _with_kind(values: Any) -> Any:
     return {"kind": "transformer", **values} if isinstance(values, dict) else values
 
 
 ModelConfig = Annotated[
-    TransformerConfig | RecurrentConfig | MarkovConfig, Field(discriminator="kind"), BeforeValidator(_with_kind)
+    TransformerConfig | RecurrentConfig | MarkovConfig | BagConfig,
+    Field(discriminator="kind"),
+    BeforeValidator(_with_kind),
 ]
 """The settings of a network; its kind, a Transformer if not given, decides which settings there are."""
 
 KINDS: dict[Task, tuple[str, ...]] = {
     "translate": ("transformer", "recurrent"),
     "generate": ("transformer", "recurrent", "markov"),
+    "classify": ("transformer", "recurrent", "bag"),
 }
 """The kinds of network that can do each task."""

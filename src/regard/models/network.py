@@ -62,16 +62,35 @@ class NextToken(nn.Module, ABC):
         """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
 
 
-class Trainable(NextToken):
-    """One whose outputs have weights, so that its loss has gradients."""
+class Learner(nn.Module, ABC):
+    """A network whose outputs have weights, so that its loss has gradients."""
+
+    target_pad: int
+    """The ids below it are the outputs."""
+
+    @abstractmethod
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """What the projection turns into logits, [B, T, D]."""
+
+    @abstractmethod
+    def output_table(self) -> Tensor:
+        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
 
     def project(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]"""
         return hidden @ self.output_table()[: self.target_pad].T
 
-    @abstractmethod
-    def output_table(self) -> Tensor:
-        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+
+class Trainable(Learner, NextToken):
+    """One that says tokens, and learns to."""
+
+
+class Classifier(Learner):
+    """A network that reads a source and says one label; what is expected of it has one place, T = 1."""
+
+    def forward(self, source: Tensor) -> Tensor:
+        """source [B, S] -> logits [B, L] of the labels."""
+        return self.project(self.hidden(source, source[:, :0])[:, 0])
 
 
 class EncoderDecoder(Trainable):

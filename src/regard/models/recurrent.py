@@ -39,7 +39,7 @@ class Recurrent(EncoderDecoder):
         )
         self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, width))
         self.shape = (PARTS[config.cell], config.depth[1], config.width)  # of a state
-        self.encoder = _encoder(config)
+        self.encoder = source_encoder(config)
         self.bridge = nn.Linear(config.source_width, math.prod(self.shape))
         self.decoder: Decoder = _decoder(config)
         self.dropout = Dropout(config.dropout)
@@ -120,7 +120,7 @@ def _is_gated(name: str) -> bool:
     return ".weight_" in name or any(part in name for part in ("cell.", "cells."))
 
 
-def _encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
+def source_encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
     if config.encoder == "convolutional":
         return ConvolutionalEncoder(
             inputs=config.embedding_width,

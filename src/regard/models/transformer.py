@@ -42,7 +42,7 @@ class Transformer(EncoderDecoder):
         self.target_bias = relative_bias(config, bidirectional=False)
         rotary = rotary_positions(config)
         encoder, decoder = config.depth
-        self.encoder = nn.ModuleList(_encoder_block(config, rotary) for _ in range(encoder))
+        self.encoder = nn.ModuleList(encoder_block(config, rotary) for _ in range(encoder))
         self.decoder = nn.ModuleList(_decoder_block(config, rotary) for _ in range(decoder))
         last = nn.LayerNorm if config.norm == "pre" else nn.Identity  # post-norm blocks end in a norm of their own
         self.encoder_norm, self.decoder_norm = last(config.width), last(config.width)
@@ -206,7 +206,7 @@ def _score(config: TransformerConfig) -> Score | None:
     return SCORES[config.score](ScoreShape(query=head, key=head, inner=inner, positions=config.max_positions))
 
 
-def _encoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> EncoderBlock:
+def encoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> EncoderBlock:
     return EncoderBlock(
         attention=attention(config, rotary),
         feed_forward=feed_forward(config),

@@ -95,10 +95,19 @@ class TrainConfig(Settings):
 
 
 _PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt")
+_TEXTS = ("text", "valid_text", "test_text", "documents")
+_LABELLED = ("labelled", "valid_labelled", "test_labelled")
 _SOURCE = ("encoder_layers", "encoder_width", "encoder", "input_feeding", "bidirectional", "kernel")
 MEANINGLESS: dict[Task, tuple[str, ...]] = {
-    "translate": ("data.text", "data.valid_text", "data.test_text", "data.documents"),
+    "translate": (*(f"data.{name}" for name in (*_TEXTS, *_LABELLED)), "model.pooling"),
+    "classify": (
+        *(f"data.{name}" for name in (*_PAIRS, *_TEXTS)),
+        *(f"model.{name}" for name in ("decoder_layers", "attention", "input_feeding", "score_width")),
+        *("text.joint", "text.dropout"),
+    ),
     "generate": (
+        *(f"data.{name}" for name in _LABELLED),
+        "model.pooling",
         *(f"data.{name}" for name in _PAIRS),
         *(f"model.{name}" for name in _SOURCE),
         *("text.joint", "text.dropout"),
@@ -111,7 +120,7 @@ class RunConfig(Settings):
     """Everything that makes a run what it is."""
 
     task: Task = "translate"
-    """What the model is for: to translate pairs, or to generate text."""
+    """What the model is for: to translate pairs, to generate text, or to classify it."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = TransformerConfig()
@@ -130,8 +139,12 @@ class RunConfig(Settings):
                 raise ValueError(f"{name} has no meaning for task {self.task!r}; leave it out, or set another task")
         if self.task == "generate" and self.data.text is None:
             raise ValueError("task 'generate' needs a text to learn from; give data.text, or --text FILE")
-        if self.task == "generate" and self.train.select == "bleu":
-            raise ValueError("train.select 'bleu' is for translations; task 'generate' selects by loss")
+        if self.task == "classify" and self.data.labelled is None:
+            raise ValueError(
+                "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
+            )
+        if self.task != "translate" and self.train.select == "bleu":
+            raise ValueError(f"train.select 'bleu' is for translations; task {self.task!r} does not have it")
         return self
 
     @model_validator(mode="after")

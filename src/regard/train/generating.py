@@ -10,10 +10,10 @@ from regard.data.examples import Contexts
 from regard.data.prepare_texts import PreparedTexts
 from regard.data.texts import TextCorpus
 from regard.engine.load import load_writer
-from regard.engine.writer import LanguageNetwork, Writer
+from regard.engine.writer import Writer
 from regard.metrics.perplexity import text_perplexities
 from regard.models.config import MarkovConfig
-from regard.models.network import Trainable
+from regard.models.network import Learner, NextToken
 from regard.text.build import TokenizerPair
 from regard.train.config import RunConfig
 from regard.train.events import Sample
@@ -58,10 +58,14 @@ class Generating:
         held_out = self.prepared.valid.counts.lines if self.prepared.held_out else 0
         return {"empty": self.prepared.train.counts.empty, "held_out": held_out}
 
-    def loss(self, network: Trainable, device: torch.device) -> float:
+    def begin(self, network: Learner) -> None:
+        """Nothing is known before the first step."""
+
+    def loss(self, network: Learner, device: torch.device) -> float:
         return corpus_loss(network, self._valid, device)
 
-    def measure(self, network: LanguageNetwork | Trainable, loss: float) -> Measured:
+    def measure(self, network: Learner | NextToken, loss: float) -> Measured:
+        assert isinstance(network, NextToken)
         counts = self.prepared.valid.counts
         scores = text_perplexities(loss * counts.tokens, tokens=counts.tokens, words=counts.words, size=counts.bytes)
         return Measured(
@@ -79,7 +83,7 @@ class Generating:
         rows = [{"prompt": one.source, "reference": one.reference, "text": one.hypothesis} for one in shown]
         return Final(metrics, rows, "samples.jsonl")
 
-    def writer(self, network: LanguageNetwork | Trainable) -> Writer:
+    def writer(self, network: NextToken) -> Writer:
         """The network, ready to write."""
         return Writer(network, self.tokenizers.target, self.texts)
 

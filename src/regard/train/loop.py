@@ -18,7 +18,7 @@ from regard.data.examples import Numbers
 from regard.errors import TrainError
 from regard.metrics.perplexity import perplexity
 from regard.models.config import MarkovConfig
-from regard.models.network import Trainable
+from regard.models.network import Learner
 from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
 from regard.train.config import RunConfig
@@ -39,7 +39,7 @@ class Job:
     config: RunConfig
     run: Path
     objective: Objective
-    network: Trainable
+    network: Learner
     optimizer: Optimizer
     average: MovingAverage | None
     progress: Progress

@@ -11,7 +11,7 @@ import torch
 
 from regard.bundle.config import BundleConfig
 from regard.data.examples import ExampleSet
-from regard.models.network import Trainable
+from regard.models.network import Learner
 from regard.text.build import TokenizerPair
 from regard.train.events import Sample
 
@@ -65,11 +65,15 @@ class Objective(Protocol):
         """What the bundles of the run say of themselves."""
         ...
 
-    def loss(self, network: Trainable, device: torch.device) -> float:
+    def begin(self, network: Learner) -> None:
+        """What a fresh network is told of the data before its first step."""
+        ...
+
+    def loss(self, network: Learner, device: torch.device) -> float:
         """-log p of the validation set, per token."""
         ...
 
-    def measure(self, network: Trainable, loss: float) -> Measured:
+    def measure(self, network: Learner, loss: float) -> Measured:
         """What else is worth knowing of a network with such a loss."""
         ...
 

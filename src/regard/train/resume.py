@@ -29,7 +29,9 @@ def resumed_job(
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
     torch.manual_seed(config.train.seed)
-    network = new_network(objective.bundle).to(device)
+    network = new_network(objective.bundle)
+    objective.begin(network)
+    network.to(device)
     workers = team_size(device)
     if workers > 1:
         share_weights(network)

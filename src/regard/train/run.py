@@ -19,6 +19,7 @@ from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED
+from regard.data.labelled import prepare_labelled
 from regard.data.prepare import prepare
 from regard.data.prepare_texts import prepare_texts
 from regard.errors import BundleError, TrainError
@@ -28,6 +29,7 @@ from regard.settings import read_json
 from regard.train import tensorboard
 from regard.train.average import mean_weights
 from regard.train.checkpoint import checkpoints, step_of
+from regard.train.classifying import Classifying
 from regard.train.config import RunConfig
 from regard.train.counting import Counting
 from regard.train.events import Event, Preparing, Started, Stopped
@@ -87,9 +89,14 @@ def _generating(config: RunConfig, tell: Callable[[str, int], None]) -> Generati
     return Generating(config, prepare_texts(config.data, config.text, cache_directory() / "corpora", tell))
 
 
+def _classifying(config: RunConfig, tell: Callable[[str, int], None]) -> Classifying:
+    return Classifying(config, prepare_labelled(config.data, config.text, cache_directory() / "corpora", tell))
+
+
 OBJECTIVES: dict[Task, Callable[[RunConfig, Callable[[str, int], None]], Objective]] = {
     "translate": _translating,
     "generate": _generating,
+    "classify": _classifying,
 }
 
 Work = Callable[[Callable[[], bool]], Generator[Event, None, None]]

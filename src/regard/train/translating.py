@@ -10,7 +10,7 @@ from regard.data.examples import Pairs
 from regard.data.prepare import Prepared
 from regard.engine.load import load_translator
 from regard.engine.model import Model
-from regard.models.network import Trainable
+from regard.models.network import Learner, Trainable
 from regard.text.build import TokenizerPair
 from regard.train.config import RunConfig
 from regard.train.events import Sample
@@ -46,10 +46,14 @@ class Translating:
     def left_out(self) -> dict[str, int]:
         return {name: count for name, count in asdict(self.prepared.counts).items() if name in LEFT_OUT}
 
-    def loss(self, network: Trainable, device: torch.device) -> float:
+    def begin(self, network: Learner) -> None:
+        """Nothing is known before the first step."""
+
+    def loss(self, network: Learner, device: torch.device) -> float:
         return corpus_loss(network, self._valid, device)
 
-    def measure(self, network: Trainable, loss: float) -> Measured:
+    def measure(self, network: Learner, loss: float) -> Measured:
+        assert isinstance(network, Trainable)
         pairs, select = self.prepared.valid_pairs, self.config.train.select
         model = Model(network, self.tokenizers, languages=self.bundle.languages, reach=self.bundle.reach)
         found = quality(model, pairs)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.examples import ExampleSet, Numbers
-from regard.models.network import Trainable
+from regard.models.network import Learner
 from regard.train.config import RunConfig
 from regard.train.loss import batch_loss
 from regard.train.optimizer import Optimizer
@@ -39,7 +39,7 @@ class Worker:
         number: int,
         config: RunConfig,
         examples: ExampleSet,
-        network: Trainable,
+        network: Learner,
         optimizer: Optimizer,
         gradients: list[list[Tensor]],  # of each worker, where there are several: in shared memory
         device: torch.device,
@@ -109,7 +109,7 @@ def _gradients(parameters: list[nn.Parameter]) -> list[Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def gradient_buffers(network: Trainable, workers: int) -> list[list[Tensor]]:
+def gradient_buffers(network: Learner, workers: int) -> list[list[Tensor]]:
     """Where the gradients of several workers meet; one alone needs no such place."""
     if workers == 1:
         return []
