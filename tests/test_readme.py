@@ -98,6 +98,14 @@ def test_generating(home: Path) -> None:
     assert len(_shell(score, home).split()) == 18
 
 
+def test_classifying(home: Path) -> None:
+    (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
+    train, classify, evaluate = BLOCKS["classifying"].strip().split("\n")
+    _shell(f"{train} {SMALL}", home)
+    assert _shell(classify, home).strip() in ("good", "bad")
+    assert "accuracy" in _shell(evaluate, home)
+
+
 def test_comparing(home: Path) -> None:
     (home / "run.toml").write_text("[data]\npocket = 300\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")

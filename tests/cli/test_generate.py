@@ -99,3 +99,26 @@ def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_
         assert result.code == 2, arguments
         assert message in result.err, result.err
         assert sum(line.startswith("regard:") for line in result.err.splitlines()) == 1
+
+
+def test_classifying(command: Command, tmp_path: Path) -> None:
+    data, out = tmp_path / "data.tsv", tmp_path / "run"
+    data.write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
+    settings = ("model.kind=bag", "text.kind=word", "train.max_steps=30", "train.warmup=1", "train.learning_rate=0.05")
+    sets = [word for setting in settings for word in ("--set", setting)]
+    result = command("train", "--task", "classify", "--data", data, "--out", out, *sets)
+    assert result.code == 0, result.err
+    assert "accuracy 100.0 %" in result.err
+    assert '"confusion":{"labels":["bad","good"]' in (out / "report.html").read_text(encoding="utf-8")
+    assert command("classify", out, stdin="a fine one\ndull dull\n").out == "good\nbad\n"
+    [record] = command("classify", out, "--json", stdin="fine").out.splitlines()
+    assert json.loads(record)["probabilities"]["good"] > 0.5
+    values = json.loads(command("evaluate", out, "--data", data, "--json").out)
+    assert values["confusion"] == [[10, 0], [0, 10]]
+    assert "accuracy 1.0000" in command("evaluate", out, "--data", data).out
+    data.write_text("a fine film\tstrange\n", encoding="utf-8")
+    assert (
+        "data.tsv:1: no such label as 'strange'; the labels are bad, good"
+        in command("evaluate", out, "--data", data).err
+    )
+    assert "needs labelled texts" in command("train", "--task", "classify", "--out", tmp_path / "other").err

@@ -27,10 +27,10 @@ MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
 # In the order of their imports: what a module uses comes before it.
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js"),
-    *("curves.js", "flow.js", "alignment.js", "beam.js", "sentences.js"),
+    *("curves.js", "flow.js", "alignment.js", "confusion.js", "beam.js", "sentences.js"),
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
-QUALITY = ("bleu", "chrf", "exact_match", "perplexity", "perplexity_word", "bits_per_byte")
+QUALITY = ("bleu", "chrf", "exact_match", "perplexity", "perplexity_word", "bits_per_byte", "accuracy", "f1")
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
@@ -114,6 +114,7 @@ def page_data(report: Report) -> dict[str, Any]:
             for event in of_kind(report.events, "validated")
         ],
         "samples": samples_over_time(report.events),
+        "confusion": _confusion(report.metrics),
         "worst": [asdict(sentence) for sentence in report.worst],
         "best": [asdict(sentence) for sentence in report.best],
         "alignments": [asdict(drawn) for drawn in maps],
@@ -126,6 +127,12 @@ def page_data(report: Report) -> dict[str, Any]:
     plain_data = plain(data)
     assert isinstance(plain_data, dict)
     return plain_data
+
+
+def _confusion(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Of a classifier: how often each label (a row) was taken for each (a column)."""
+    labels, counts = metrics.get("labels"), metrics.get("confusion")
+    return {"labels": labels, "counts": counts} if labels and counts else None
 
 
 def run_status(events: Sequence[Event]) -> dict[str, Any]:
@@ -150,7 +157,8 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
     seconds = metrics.get("seconds") or (steps[-1].get("seconds") if steps else None)
     names = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "Exact match", "perplexity": "Perplexity"}
     names |= {"perplexity_word": "Perplexity per word", "bits_per_byte": "Bits per byte"}
-    kinds = {"exact_match": "percent"}
+    names |= {"accuracy": "Accuracy", "f1": "F1"}
+    kinds = {"exact_match": "percent", "accuracy": "percent", "f1": "ratio"}
     parameters, count = metrics.get("parameters"), metrics.get("steps") or (steps[-1]["step"] if steps else 0)
     cards = []
     for key, label in names.items():

@@ -13,6 +13,8 @@ const COLUMNS = [
   ["exact_match", "exact match", (part) => `${exact(100 * part)} %`],
   ["perplexity_word", "perplexity per word", exact],
   ["bits_per_byte", "bits per byte", exact],
+  ["accuracy", "accuracy", (part) => `${exact(100 * part)} %`],
+  ["f1", "F1", exact],
 ];
 
 function validationTable(validations, best) {

@@ -73,5 +73,5 @@ export function overview(parent, data) {
     make("p", { class: "facts" }, facts.join(" · ")),
     make("p", { class: "story" }, story(data)),
     make("dl", { class: "figures-grid" }, data.cards.map(figureCard)));
-  if (!data.cards.some((card) => card.key === "perplexity")) parent.append(empty("The model has not been evaluated yet."));
+  if (!data.cards.some((card) => ["perplexity", "accuracy"].includes(card.key))) parent.append(empty("The model has not been evaluated yet."));
 }
