@@ -27,6 +27,7 @@ from regard.train.config import RunConfig, TrainConfig
 from regard.train.events import Step
 from regard.train.loop import advance
 from regard.train.resume import resumed_job
+from regard.train.translating import Translating
 
 SEED, RATE, SMOOTHING, CLIP, BATCH_TOKENS = 1, 1e-3, 0.1, 1.0, 1024
 
@@ -76,7 +77,7 @@ def main() -> None:
 
 def engine(config: RunConfig, prepared: Prepared, home: Path, steps: int) -> list[float]:
     """The losses of regard's own steps."""
-    job, _ = resumed_job(config, home, prepared, torch.device("cpu"))
+    job, _ = resumed_job(config, home, Translating(config, prepared), torch.device("cpu"))
     losses = []
     with job.team() as team:
         for examples in order(prepared, steps):

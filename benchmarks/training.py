@@ -222,6 +222,7 @@ def _regard(
     from regard.train.loop import advance
     from regard.train.memory import keep_large_blocks
     from regard.train.resume import resumed_job
+    from regard.train.translating import Translating
 
     keep_large_blocks()
     config = RunConfig(
@@ -238,7 +239,7 @@ def _regard(
             max_steps=10**6,
         ),
     )
-    job, _ = resumed_job(config, Path(options["home"]) / name, prepared, torch.device("cpu"))
+    job, _ = resumed_job(config, Path(options["home"]) / name, Translating(config, prepared), torch.device("cpu"))
     team = job.team()
     steps = [
         lambda examples=examples: list(advance(job, team, [examples], len(chosen), time.perf_counter()))

@@ -95,6 +95,27 @@ def test_settings(home: Path) -> None:
         _shell(f"{line} {SMALL}" if line.startswith("regard train") else line, home)
 
 
+def test_generating(home: Path) -> None:
+    for name in ("book", "other"):
+        (home / f"{name}.txt").write_text(
+            "It was the best of times,\nit was the worst of times.\n" * 9, encoding="utf-8"
+        )
+    train, generate, evaluate, count, score = BLOCKS["generating"].strip().split("\n")
+    _shell(train.replace("--minutes 15", SMALL), home)
+    assert _shell(generate, home).count("It was") >= 2
+    assert "perplexity_word" in _shell(evaluate, home)
+    _shell(count, home)
+    assert len(_shell(score, home).split()) == 18
+
+
+def test_classifying(home: Path) -> None:
+    (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
+    train, classify, evaluate = BLOCKS["classifying"].strip().split("\n")
+    _shell(f"{train} {SMALL}", home)
+    assert _shell(classify, home).strip() in ("good", "bad")
+    assert "accuracy" in _shell(evaluate, home)
+
+
 def test_comparing(home: Path) -> None:
     (home / "run.toml").write_text("[data]\npocket = 300\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")

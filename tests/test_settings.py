@@ -24,7 +24,7 @@ def test_a_typo_is_answered_with_the_nearest_name() -> None:
         == "run.toml: unknown key 'train.max_step'; did you mean 'train.max_steps'?"
     )
     assert complaint({"modle": {}}) == "run.toml: unknown key 'modle'; did you mean 'model'?"
-    assert "valid here: data, model, text, train" in complaint({"zzz": 1})
+    assert "valid here: data, model, task, text, train" in complaint({"zzz": 1})
     assert "did you mean 'train.max_steps'?" in complaint({"max_steps": 1})
 
 

@@ -1,4 +1,4 @@
-"""`regard.load` and `regard.Model`: the engine's model, with the explanations that stand on it (docs/decisions/0011).
+"""`regard.load` and `regard.Model`: the engine's translator, with the explanations that stand on it (docs/decisions/0011).
 
 It imports torch when something first needs it, and not to translate without it.
 """
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import torch
 
     from regard.bundle.ctranslate2 import Precision
+    from regard.engine.labeller import Labeller
+    from regard.engine.writer import Writer
     from regard.explain.explain import Part
     from regard.explain.explanation import Explanation
     from regard.explain.what_if import Change
@@ -46,10 +48,12 @@ class Model(engine.Model):
 
 def load(
     path: str | Path, device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: "Precision" = "float32"
-) -> Model:
+) -> "Model | Writer | Labeller":
     """The model of a bundle, or of a run: its best checkpoint, else its latest.
 
+    A `Model` translates, a `Writer` generates, a `Labeller` classifies.
     `engine`: `torch` does everything; `ct2` is CTranslate2, which translates several times faster on a CPU, and what it cannot do is an
     error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights, float32 or int8.
+    What generates or classifies runs on torch.
     """
     return load_as(Model, path, device, engine, precision)

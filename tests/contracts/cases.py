@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.models.build import build_model
-from regard.models.config import ModelConfig, RecurrentConfig, TransformerConfig
+from regard.models.build import build_model, count_model
+from regard.models.config import MarkovConfig, ModelConfig, RecurrentConfig, TransformerConfig
 
 VOCABULARY = 12
 PAD = VOCABULARY - 1
@@ -46,10 +47,12 @@ class ModelCase:
         return self.build(vocabulary)
 
 
-TRANSLATES = frozenset({"steppable", "causal", "differentiable"})
-SEARCHED = TRANSLATES | {
-    "searchable"
-}  # of cases that differ in what is remembered between steps: a search meets nothing else
+TRANSLATES = frozenset({"steppable", "reading", "causal", "differentiable"})
+# of cases that differ in what is remembered between steps: a search meets nothing else
+SEARCHED = TRANSLATES | {"searchable"}
+# a source, where a check gives one, says no more than how many sentences there are
+GENERATES = TRANSLATES - {"reading"}
+COUNTS = frozenset({"steppable"})
 
 
 def _transformers() -> Iterator[ModelCase]:
@@ -128,11 +131,57 @@ def _recurrent() -> Iterator[ModelCase]:
     yield ModelCase("recurrent-lstm-latent-separate-vocabularies", _builder(latent, joint=False), TRANSLATES)
 
 
+def _language_models() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {"layers": 2, "width": 16, "dropout": 0.0, "max_positions": 32}
+    transformers: dict[str, dict[str, Any]] = {
+        "sinusoidal-additive": {"positions": "sinusoidal", "score": "additive"},
+        "learned-untied": {"positions": "learned", "tie": False, "layers": 1},
+        "relative-swiglu": {"positions": "relative", "activation": "swiglu", "layers": 1},
+        "rotary-post": {"positions": "rotary", "norm": "post"},
+    }
+    for name, options in transformers.items():
+        config = TransformerConfig(**{**size, "heads": 2, "feed_forward": 24, **options})
+        searched = {"searchable"} if name == "rotary-post" else set()
+        yield ModelCase(f"decoder-only-{name}", _language_builder(config), GENERATES | searched)
+    recurrent: dict[str, dict[str, Any]] = {
+        "gru-untied": {"cell": "gru", "tie": False, "layers": 1},
+        "lstm-narrow": {"cell": "lstm", "embedding": 10},
+    }
+    for name, options in recurrent.items():
+        yield ModelCase(
+            f"recurrent-language-{name}", _language_builder(RecurrentConfig(**{**size, **options})), GENERATES
+        )
+    markov: dict[str, dict[str, Any]] = {
+        "fifth-order": {"order": 5},
+        "masked-skips": {"order": 2, "skips": 4, "mask": 0.2},
+    }
+    for name, options in markov.items():
+        searched = {"searchable"} if name == "fifth-order" else set()
+        yield ModelCase(f"markov-{name}", _counter(MarkovConfig(**options)), COUNTS | searched)
+
+
+def _language_builder(config: ModelConfig) -> Build:
+    return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=True, task="generate", context=32)
+
+
+def _counter(config: MarkovConfig) -> Build:
+    """A model of random text, in which some tokens are frequent, so that contexts occur again."""
+
+    def build(vocabulary: int) -> nn.Module:
+        lengths = torch.randint(1, 9, (40,)).tolist()
+        texts = [(torch.rand(length) ** 2 * (vocabulary - 2)).long() + 1 for length in lengths]
+        ids = torch.cat([torch.cat([text, torch.tensor([0])]) for text in texts]).numpy()
+        begins = np.cumsum([0, *(length + 1 for length in lengths)])[:-1]
+        return count_model(config, ids, begins, vocabulary)
+
+    return build
+
+
 def _builder(config: ModelConfig, joint: bool = True) -> Build:
     return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=joint)
 
 
-CASES: tuple[ModelCase, ...] = (*_transformers(), *_recurrent())
+CASES: tuple[ModelCase, ...] = (*_transformers(), *_recurrent(), *_language_models())
 
 
 def sources(lengths: tuple[int, ...] = (6, 3, 1, 5), vocabulary: int = VOCABULARY, seed: int = 2) -> Tensor:

@@ -24,6 +24,12 @@ def test_steppable(check: Callable[[ModelCase], None], case: ModelCase) -> None:
     check(case)
 
 
+@pytest.mark.parametrize("case", able("reading"))
+@pytest.mark.parametrize("check", named(steppable.READING_CHECKS))
+def test_reading(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
 @pytest.mark.parametrize("case", able("searchable"))
 @pytest.mark.parametrize("check", named(searchable.CHECKS))
 def test_searchable(check: Callable[[ModelCase], None], case: ModelCase) -> None:

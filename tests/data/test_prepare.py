@@ -17,8 +17,9 @@ from regard.data import prepare as prepare_module
 from regard.data.batches import make_batch
 from regard.data.config import DataConfig
 from regard.data.corpus import Corpus, Counts
+from regard.data.entries import is_intact
 from regard.data.holdout import hold_out
-from regard.data.prepare import is_intact, prepare
+from regard.data.prepare import prepare
 from regard.errors import DataError, DiskError, RegardError
 from regard.text.build import learn_pair
 from regard.text.config import TextConfig

@@ -1,5 +1,7 @@
 """A model under interventions is the same model where there are none, and another where there are."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -54,7 +56,7 @@ def test_another_embedding_is_another_word() -> None:
     other = list(source)
     other[2] = 7
     network = model.network
-    table = network.source_embedding.weight[7] * network.embedding_scale  # type: ignore[attr-defined]
+    table = network.source_embedding.weight[7] * math.sqrt(network.source_embedding.embedding_dim)  # type: ignore[attr-defined]
     replaced = edited(model, with_embeddings([2], table)).forced([source], [target])
     torch.testing.assert_close(replaced, model.forced([other], [target]))
 

@@ -160,7 +160,7 @@ def test_what_is_no_number_changes_nothing(
 
 def first_lines(job: Job, step: int) -> str:
     """The first five training lines of a step of the first epoch."""
-    corpus, config = job.prepared.train, job.config.train
+    corpus, config = job.objective.prepared.train, job.config.train
     batches = plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, epoch=0)
     chosen = batches[(step - 1) * config.accumulate : step * config.accumulate]
     assert len(chosen) == config.accumulate

@@ -23,6 +23,7 @@ from regard.train.loop import Job, training
 from regard.train.resume import resumed_job
 from regard.train.run import train_run
 from regard.train.team import Team, team_size
+from regard.train.translating import Translating
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked on Linux only")
 
@@ -37,7 +38,7 @@ def two_threads() -> Iterator[None]:
 def job(settings: dict[str, Any], home: Path, **changes: Any) -> Job:
     config = RunConfig.parse(merged(settings, {"model": {"dropout": 0.0}, "train": changes}))
     prepared = prepare(config.data, config.text, home / "corpora")
-    return resumed_job(config, home / "run", prepared, torch.device("cpu"))[0]
+    return resumed_job(config, home / "run", Translating(config, prepared), torch.device("cpu"))[0]
 
 
 def weights_after(job: Job, steps: int) -> tuple[dict[str, Tensor], list[tuple[float, float, int]]]:
@@ -52,7 +53,7 @@ def weights_after(job: Job, steps: int) -> tuple[dict[str, Tensor], list[tuple[f
 
 
 def batches(job: Job) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-    corpus = job.prepared.train
+    corpus = job.objective.prepared.train
     return list(plan(corpus.source_lengths, corpus.target_lengths, 200, 1, 0))
 
 
@@ -148,7 +149,7 @@ def test_fewer_examples_than_workers(settings: dict[str, Any], tmp_path: Path) -
     lonely = job(settings, tmp_path)
     with lonely.team() as team:
         sums = team.gradient(0, 0, [np.array([3])])
-        assert sums.tokens == lonely.prepared.train.target_lengths[3] + 1
+        assert sums.tokens == lonely.objective.prepared.train.target_lengths[3] + 1
         assert team.norm() > 0.0
 
 

@@ -11,14 +11,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.config import CONFIG, BundleConfig, VocabularySizes
+from regard.bundle.config import CONFIG, BundleConfig
 from regard.bundle.manifest import MEND, write_manifest
 from regard.bundle.opened import WEIGHTS, OpenBundle, open_bundle
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
-from regard.models.build import build_model
-from regard.models.config import ModelConfig
+from regard.models.build import build_model, counted_model
+from regard.models.config import MarkovConfig
+from regard.models.network import Learner
 from regard.text.build import TokenizerPair, save_tokenizers
 
 
@@ -44,9 +45,11 @@ def write_bundle(
 ) -> None:
     """The bundle's files into an existing directory, without the manifest: the caller may add files before it writes that.
 
-    `tensors` is a `state_dict`, or its values from elsewhere (an average) under the same names; tied duplicates are stored once.
+    `tensors` is a `state_dict`, or its values from elsewhere (an average) under the same names; tied duplicates are stored once. Of a model
+    that was counted they are its tables.
     """
-    expected = tensor_shapes(config)
+    counted = isinstance(config.model, MarkovConfig)
+    expected = {name: value.shape for name, value in tensors.items()} if counted else tensor_shapes(config)
     assert expected.keys() <= tensors.keys(), f"no tensor for {sorted(expected.keys() - tensors.keys())}"
     for name, shape in expected.items():
         assert tensors[name].shape == shape, f"{name} has shape {list(tensors[name].shape)}, not {list(shape)}"
@@ -72,29 +75,53 @@ def read_network(opened: OpenBundle, device: str | torch.device = "cpu") -> nn.M
     """The network of a bundle that was verified when it was opened, in evaluation mode on `device`."""
     config, path = opened.config, opened.directory / WEIGHTS
     tensors = read_tensors(path)
+    if isinstance(config.model, MarkovConfig):
+        return _counted(path, config.model, config.vocabulary.target, tensors).to(resolve_device(device)).eval()
     _check_tensors(path, tensors, tensor_shapes(config))
-    network = _fresh_network(config.model, config.vocabulary)
+    network = _fresh_network(config)
     network.load_state_dict(tensors, strict=False)  # what is tied has one name in the file, checked above
     return network.to(resolve_device(device)).eval()
 
 
+def _counted(path: Path, config: MarkovConfig, vocabulary: int, tables: Mapping[str, Tensor]) -> nn.Module:
+    try:
+        return counted_model(config, vocabulary, tables)
+    except ValueError as error:
+        raise BundleError(f"{path}: {error}; it does not fit {CONFIG}; {MEND}") from None
+
+
 def tensor_shapes(config: BundleConfig) -> dict[str, torch.Size]:
     """Name -> shape of what a bundle stores: parameters and lasting buffers, of those that are tied the first."""
-    return dict(_tensor_shapes(config.model, config.vocabulary))
+    return dict(_tensor_shapes(config))
 
 
 @cache  # a run asks at each of its checkpoints
-def _tensor_shapes(model: ModelConfig, sizes: VocabularySizes) -> tuple[tuple[str, torch.Size], ...]:
-    network = _fresh_network(model, sizes)
+def _tensor_shapes(config: BundleConfig) -> tuple[tuple[str, torch.Size], ...]:
+    network = _fresh_network(config)
     lasting = network.state_dict().keys()
     named = [*network.named_parameters(), *network.named_buffers()]  # each without duplicates
     return tuple((name, tensor.shape) for name, tensor in named if name in lasting)
 
 
-def _fresh_network(model: ModelConfig, sizes: VocabularySizes) -> nn.Module:
+def _fresh_network(config: BundleConfig) -> nn.Module:
     """A network whose random weights nobody uses, so nobody's random numbers are to move for them."""
     with torch.random.fork_rng(devices=[]):
-        return build_model(model, sizes.source, sizes.target, sizes.joint)
+        return new_network(config)
+
+
+def new_network(config: BundleConfig) -> Learner:
+    """A freshly initialised network, as the config says."""
+    sizes = config.vocabulary
+    context = None if config.texts is None else config.texts.context
+    return build_model(
+        config.model,
+        sizes.source,
+        sizes.target,
+        sizes.joint,
+        task=config.task,
+        context=context,
+        labels=len(config.labels),
+    )
 
 
 def resolve_device(name: str | torch.device) -> torch.device:

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from regard.bundle.manifest import read_json
 from regard.errors import BundleError, ConfigError
-from regard.models.config import ModelConfig
+from regard.models.config import KINDS, Documents, ModelConfig
+from regard.models.config import Task as Task
 from regard.settings import Settings
 
 CONFIG = "config.json"
@@ -69,11 +70,22 @@ class AlignmentConfig(Settings):
         return [*named, *(layer for layer, _ in self.heads or ())]
 
 
+class TextsConfig(Settings):
+    """What a language model was trained on."""
+
+    documents: Documents = "file"
+    """Whether a text is many lines (file) or each line a text of its own (line)."""
+    context: int = Field(ge=1)
+    """The most tokens that it was trained to read at once."""
+
+
 class BundleConfig(Settings):
     """What a bundle says about itself."""
 
     format: Literal[1] = 1
     """The version of the bundle's layout."""
+    task: Task = "translate"
+    """What the model is for."""
     model: ModelConfig
     """The network."""
     languages: Languages = Languages()
@@ -82,6 +94,10 @@ class BundleConfig(Settings):
     """The sizes of the vocabularies."""
     alignment: AlignmentConfig | None = None
     """How alignments are read off the attention; the mean of all layers if not given."""
+    texts: TextsConfig | None = None
+    """Of a language model."""
+    labels: tuple[str, ...] = ()
+    """Of a classifier: what it tells apart, in the order of its outputs."""
     created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     """When, in ISO 8601."""
     regard: str = Field(default_factory=lambda: _version())
@@ -91,7 +107,15 @@ class BundleConfig(Settings):
     def _check_sizes(self) -> Self:
         if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
             raise ValueError("vocabulary.joint needs the same size on both sides")
-        layers = self.model.looking_layers
+        if self.model.kind not in KINDS[self.task]:
+            raise ValueError(
+                f"model.kind {self.model.kind!r} does not {self.task}; {' or '.join(KINDS[self.task])} does"
+            )
+        if (self.task == "generate") != (self.texts is not None):
+            raise ValueError(f"task {self.task!r} and texts {self.texts!r} do not go together")
+        if (self.task == "classify") != (len(self.labels) >= 2):
+            raise ValueError(f"task {self.task!r} and {len(self.labels)} labels do not go together")
+        layers = self.looking_layers
         for layer in [] if self.alignment is None else self.alignment.layers:
             if layer >= layers:
                 raise ValueError(f"alignment.layer {layer} is not among the {layers} decoder layers that attend")
@@ -103,9 +127,14 @@ class BundleConfig(Settings):
         return self.model.reach
 
     @property
+    def looking_layers(self) -> int:
+        """Layers that attend to a source."""
+        return self.model.looking_layers if self.task == "translate" else 0
+
+    @property
     def aligns(self) -> bool:
         """Whether the network looks at the source, so that words can be aligned by it."""
-        return self.model.looking_layers > 0
+        return self.looking_layers > 0
 
 
 def read_config(directory: Path) -> BundleConfig:

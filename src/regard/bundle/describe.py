@@ -9,7 +9,9 @@ from regard.bundle.bundle import tensor_shapes
 from regard.bundle.config import BundleConfig, read_config
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import MANIFEST, MEND, FileCheck, check_files, read_json
-from regard.bundle.opened import REQUIRED
+from regard.bundle.opened import REQUIRED, WEIGHTS
+from regard.bundle.tensors import stored_shapes
+from regard.models.config import MarkovConfig
 
 STATE = "state.json"
 
@@ -27,12 +29,15 @@ def describe(path: str | Path) -> dict[str, Any]:
         "format": config.format,
         "regard": config.regard,
         "created": config.created,
+        "task": config.task,
         "languages": config.languages.model_dump(),
         "vocabulary": config.vocabulary.model_dump(),
         "tokenizer": _tokenizer(directory),
         "model": config.model.model_dump(),
         "alignment": None if config.alignment is None else config.alignment.model_dump(),
-        "parameters": _parameters(config),
+        "parameters": _parameters(directory, config),
+        "texts": None if config.texts is None else config.texts.model_dump(),
+        "labels": list(config.labels),
         "training": _training(directory, checks),
         "files": [
             {"name": check.name, "bytes": check.size, "sha256": check.sha256, "state": check.state} for check in checks
@@ -41,10 +46,12 @@ def describe(path: str | Path) -> dict[str, Any]:
     }
 
 
-def _parameters(config: BundleConfig) -> dict[str, Any]:
+def _parameters(directory: Path, config: BundleConfig) -> dict[str, Any]:
     """How many numbers the network holds: in all and in each of its parts, what is tied counted once."""
     parts: Counter[str] = Counter()
-    for name, shape in tensor_shapes(config).items():
+    counted = isinstance(config.model, MarkovConfig)
+    shapes = stored_shapes(directory / WEIGHTS) if counted else tensor_shapes(config)
+    for name, shape in shapes.items():
         parts[name.split(".")[0]] += math.prod(shape)
     return {"total": parts.total(), "parts": dict(parts)}
 

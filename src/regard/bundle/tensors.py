@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -39,6 +39,15 @@ def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Te
         raise BundleError(f"{path}: missing; {MEND}") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise BundleError(f"{path}: damaged: not a readable safetensors file ({error}); {MEND}") from None
+
+
+def stored_shapes(path: Path) -> dict[str, torch.Size]:
+    """Name -> shape of the tensors of a file, which are not read; of a file that is missing or damaged none."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError):
+        return {}
 
 
 def _system_error(error: Exception) -> Exception:

@@ -29,7 +29,7 @@ def align(
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
     from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
-    from regard.engine.load import load
+    from regard.engine.load import load_translator
     from regard.errors import ConfigError
     from regard.files import write_whole
     from regard.metrics.alignment import to_pharaoh
@@ -37,7 +37,7 @@ def align(
     if save is not None and pick is None:
         raise ConfigError(f"--save {save}: there is nothing to keep without --pick GOLD")
     sources, targets = sides(src, tgt)
-    model = load(bundle, device)
+    model = load_translator(bundle, device)
     if pick is None:
         lines = [
             to_pharaoh(frozenset(one.links)) for one in model.align(sources, targets, settings=read_method(method))

@@ -24,9 +24,9 @@ def demo(
     from regard.settings import override
 
     train_with_progress(override(DEMO, sets or []), out)
-    from regard.api import load
+    from regard.engine.load import load_translator
 
-    translations = load(out).translate(SENTENCES, beam=5)
+    translations = load_translator(out).translate(SENTENCES, beam=5)
     with results(None) as stream:
         stream.writelines(f"{translation.source} -> {translation.text}\n" for translation in translations)
     say(f"your turn: echo 'je vois le chat noir' | regard translate {out}")

@@ -1,4 +1,4 @@
-"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable."""
+"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable; or the perplexity of a text."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 def evaluate(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
-    src: Annotated[str, typer.Option(help="Source sentences.")],
-    ref: Annotated[str, typer.Option(help="Reference translations, line by line.")],
+    src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
+    ref: Annotated[str | None, typer.Option(help="Reference translations, line by line.")] = None,
+    text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
+    data: Annotated[str | None, typer.Option(help="For a classifier: lines of text, tab, label.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
@@ -33,16 +35,26 @@ def evaluate(
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
-    """Translate a test set and print BLEU, chrF, TER, exact match, length and perplexity."""
+    """Translate a test set and print BLEU, chrF, TER, exact match, length and perplexity; or print the perplexities of a text."""
     from regard.cli.align import read_method
     from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
-    from regard.engine.load import load
+    from regard.engine.load import load_translator
     from regard.errors import ConfigError, DataError
     from regard.files import to_json_line
     from regard.metrics.evaluation import evaluate_translations
     from regard.metrics.translation import TOKENIZERS
 
+    if data is not None and src is ref is text is None:
+        _evaluate_labels(bundle, data, device, as_json)
+        return
+    if text is not None and src is ref is data is None:
+        _evaluate_text(bundle, text, device, as_json)
+        return
+    if src is None or ref is None or text is not None or data is not None:
+        raise ConfigError(
+            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
+        )
     if tokenize not in TOKENIZERS:
         raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
     sources, references = sides(src, ref)
@@ -50,7 +62,7 @@ def evaluate(
         raise DataError(f"{src}: no sentences to evaluate on")
     gold = None if gold_align is None else gold_links(gold_align, sources, references)
     settings = read_method(align_method)
-    model = load(bundle, device, cast("Engine", engine), cast("Precision", precision))
+    model = load_translator(bundle, device, cast("Engine", engine), cast("Precision", precision))
     hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
     forced = model.score(sources, references)
     values = evaluate_translations(
@@ -69,6 +81,55 @@ def evaluate(
             stream.writelines(f"{line}\n" for line in hypotheses)
     with results(None) as stream:
         stream.write(to_json_line(values) if as_json else _table(values))
+
+
+def _evaluate_labels(bundle: Path, data: str, device: str, as_json: bool) -> None:
+    from regard.cli.streams import results
+    from regard.data.labelled import read_labelled
+    from regard.engine.load import load_labeller
+    from regard.errors import DataError
+    from regard.files import to_json_line
+    from regard.metrics.classification import evaluate_labels
+
+    labeller = load_labeller(bundle, device)
+    rows = list(read_labelled(data))
+    strange = next(
+        (f":{line}: no such label as {label!r}" for line, _, label in rows if label not in labeller.labels), None
+    )
+    if not rows or strange is not None:
+        raise DataError(f"{data}{strange or ': no labelled texts in it'}; the labels are {', '.join(labeller.labels)}")
+    found = [one.label for one in labeller.classify([text for _, text, _ in rows])]
+    values = evaluate_labels(found, [label for _, _, label in rows], labeller.labels)
+    with results(None) as stream:
+        if as_json:
+            stream.write(to_json_line({**values, "labels": list(labeller.labels)}))
+            return
+        stream.write(f"accuracy {values['accuracy']:.4f}\nF1       {values['f1']:.4f}\n\n")
+        stream.write("how often each label (a row) was taken for each (a column)\n")
+        width = max(map(len, labeller.labels))
+        for label, row in zip(labeller.labels, values["confusion"], strict=True):
+            stream.write(f"{label:<{width}} {' '.join(f'{count:6d}' for count in row)}\n")
+
+
+def _evaluate_text(bundle: Path, text: str, device: str, as_json: bool) -> None:
+    import tempfile
+
+    from regard.cli.streams import results
+    from regard.data.readers import read_lines
+    from regard.data.texts import TextCorpus, write_texts
+    from regard.engine.load import load_writer
+    from regard.errors import DataError
+    from regard.files import to_json_line
+    from regard.train.generating import evaluate_corpus
+
+    writer = load_writer(bundle, device)
+    with tempfile.TemporaryDirectory() as home:  # a text may be longer than memory
+        counts = write_texts(Path(home), read_lines(text), writer.tokenizer, writer.texts.documents)
+        if not counts.words:
+            raise DataError(f"{text}: no text to evaluate on")
+        values = evaluate_corpus(writer, TextCorpus(Path(home)))
+    with results(None) as stream:
+        stream.write(to_json_line(values) if as_json else "".join(f"{k:<16} {v:12,.6g}\n" for k, v in values.items()))
 
 
 def _alignment(

@@ -38,7 +38,7 @@ def explain(
 ) -> None:
     """Show where a model looks while it translates a sentence, and why it said what it said."""
     from regard.cli.streams import results
-    from regard.engine.load import load
+    from regard.engine.load import load_translator
     from regard.explain.explain import explain as explained
     from regard.explain.sentence_page import check_suffix, write_explanations
     from regard.explain.what_if import Change, head_named, replacement
@@ -53,7 +53,7 @@ def explain(
     ]
     explanations = [
         explained(
-            load(path, device, engine="torch"),
+            load_translator(path, device, engine="torch"),
             sentence,
             target=target,
             beam=beam,

@@ -6,7 +6,23 @@ import warnings
 
 import typer
 
-from regard.cli import align, compare, data, demo, evaluate, explain, info, init, report, score, sweep, train, translate
+from regard.cli import (
+    align,
+    classify,
+    compare,
+    data,
+    demo,
+    evaluate,
+    explain,
+    generate,
+    info,
+    init,
+    report,
+    score,
+    sweep,
+    train,
+    translate,
+)
 from regard.errors import RegardError
 
 USER_MISTAKE, INTERRUPTED = 2, 130
@@ -23,6 +39,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
+app.command("generate")(generate.generate)
+app.command("classify")(classify.classify)
 app.command("score")(score.score)
 app.command("align")(align.align)
 app.command("evaluate")(evaluate.evaluate)

@@ -69,9 +69,33 @@ class TrainingProgress:
         return f"{clock((time.monotonic() - self._began) * (1.0 - progress) / done)} left"
 
 
+SCORES = {
+    "bleu": "BLEU {:.2f}",
+    "chrf": "chrF {:.2f}",
+    "exact_match": "exact match {:.1%}",
+    "perplexity": "perplexity {:.3f}",
+    "perplexity_word": "{:.2f} per word",
+    "perplexity_byte": "{:.3f} per byte",
+    "accuracy": "accuracy {:.1%}",
+    "f1": "F1 {:.3f}",
+    "bits_per_byte": "{:.3f} bits per byte",
+    "aer": "alignment error rate {:.3f}",
+}
+
+
+def shown_score(name: str, value: float) -> str:
+    """A score as a person reads it."""
+    return SCORES[name].format(value).replace("%", " %")
+
+
+def _line(text: str) -> str:
+    """On one line."""
+    return text.replace("\n", " / ")
+
+
 def _lines(event: Event) -> list[str]:
     if isinstance(event, Preparing):
-        return [f"preparing the corpus: {event.doing}, {event.pairs:,} pairs"]
+        return [f"preparing the corpus: {event.doing}, {event.pairs:,} lines"]
     if isinstance(event, Started):
         left_out = {
             "too long": event.too_long,
@@ -80,8 +104,11 @@ def _lines(event: Event) -> list[str]:
             "the same as a held-out one": event.duplicates_of_validation,
         }
         skipped = "".join(f", {count:,} {why}" for why, count in left_out.items() if count)
+        size = (
+            f"{event.parameters:,} parameters, " if event.parameters else ""
+        )  # what is counted has none to begin with
         first = (
-            f"{event.parameters:,} parameters, {event.examples:,} training pairs{skipped}; "
+            f"{size}{event.examples:,} training examples{skipped}; "
             f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {event.threads} threads"
         )
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
@@ -89,9 +116,9 @@ def _lines(event: Event) -> list[str]:
     if isinstance(event, Validated):
         star = " (best so far)" if event.best else ""
         return [
-            f"step {event.step}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}, BLEU {event.bleu:.2f}, "
-            f"chrF {event.chrf:.2f}, exact match {100 * event.exact_match:.1f} %{star}",
-            *(f"    {sample.source}\n    -> {sample.hypothesis}" for sample in event.samples[:2]),
+            f"step {event.step}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
+            f"{''.join(f', {shown_score(name, value)}' for name, value in event.scores.items())}{star}",
+            *(f"    {_line(sample.source)}\n    -> {_line(sample.hypothesis)}" for sample in event.samples[:2]),
         ]
     if isinstance(event, Stopped):
         return [f"stopped after {event.step:,} steps and {clock(event.seconds)} of training: {event.reason}"]

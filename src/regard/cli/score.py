@@ -1,4 +1,4 @@
-"""`regard score`: how probable given translations are."""
+"""`regard score`: how probable given translations, or given texts, are."""
 
 import json
 from pathlib import Path
@@ -9,21 +9,30 @@ import typer
 
 def score(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
-    src: Annotated[str, typer.Option(help="Source sentences.")],
-    tgt: Annotated[str, typer.Option(help="Their translations, line by line.")],
+    src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
+    tgt: Annotated[str | None, typer.Option(help="Their translations, line by line.")] = None,
+    text: Annotated[str | None, typer.Option(help="For a language model: texts, one a line.")] = None,
     alpha: Annotated[float, typer.Option(help="Divide by length^alpha.")] = 0.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="One object a line, with every token's log-probability.")
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
-    """Print log p(target | source) of each pair, one number a line."""
+    """Print log p(target | source) of each pair, or log p of each line of a text, one number a line."""
     from regard.cli.pairs import sides
     from regard.cli.streams import results
-    from regard.engine.load import load
+    from regard.engine.load import load_translator, load_writer
+    from regard.errors import ConfigError
 
-    sources, targets = sides(src, tgt)
-    scores = load(bundle, device).score(sources, targets, alpha=alpha)
+    if text is not None and src is tgt is None:
+        from regard.data.readers import read_lines
+
+        scores = load_writer(bundle, device).score(list(read_lines(text)), alpha=alpha)
+    elif src is not None and tgt is not None and text is None:
+        sources, targets = sides(src, tgt)
+        scores = load_translator(bundle, device).score(sources, targets, alpha=alpha)
+    else:
+        raise ConfigError("give --src F --tgt F for a translator, or --text F for a language model")
     with results(None) as stream:
         for one in scores:
             if as_json:

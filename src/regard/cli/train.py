@@ -11,6 +11,15 @@ def train(
         Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; `regard init` prints all.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run directory; give it again to resume.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="What the model is for: translate (the default), generate or classify.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None,
+    valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None,
+    data: Annotated[str | None, typer.Option(help="To classify: lines of text, tab, label (.tsv, .gz too).")] = None,
+    valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None,
+    test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None,
+    test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None,
     src: Annotated[str | None, typer.Option(help="Source text, one sentence a line (.gz too).")] = None,
     tgt: Annotated[str | None, typer.Option(help="Target text, line by line its translation.")] = None,
     pairs: Annotated[
@@ -31,13 +40,19 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.layers=6.")
     ] = None,
 ) -> None:
-    """Train a translator. Without data it trains on the built-in pocket corpus, French to English."""
+    """Train a translator, or with --task generate a language model. Without data a translator trains on the built-in pocket corpus."""
     from regard.errors import ConfigError
 
     if out is None or out == Path():  # an empty one would be the current directory
         raise ConfigError("--out DIR is missing: where should the run be kept? For example --out runs/first")
     flags = {
         "data": {
+            "text": text,
+            "valid_text": valid_text,
+            "test_text": test_text,
+            "labelled": data,
+            "valid_labelled": valid_data,
+            "test_labelled": test_data,
             "src": src,
             "tgt": tgt,
             "pairs": pairs,
@@ -52,6 +67,8 @@ def train(
         "model": {"preset": preset},
         "train": {"minutes": minutes, "device": device},
     }
+    if task is not None:
+        sets = [f"task={task}", *(sets or [])]
     train_with_progress(
         run_settings(config, recipe, flags, sets or []), out, "settings" if config is None else str(config)
     )
@@ -67,7 +84,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     say("loading torch ..")
     from regard.api import train as train_run
 
-    if config.data.src is None and config.data.pairs is None:
+    if config.task == "translate" and config.data.src is None and config.data.pairs is None:
         say("no data given: training on the pocket corpus, French to English")
     with TrainingProgress() as progress:
         run = train_run(config, out, progress)
@@ -83,16 +100,13 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
 
 def summary(metrics: dict[str, Any]) -> str:
     """The final metrics in one line."""
-    parts = [
-        f"BLEU {metrics['bleu']:.2f}",
-        f"chrF {metrics['chrf']:.2f}",
-        f"exact match {100 * metrics['exact_match']:.1f} %",
-    ]
-    if metrics["perplexity"] is not None:
-        parts.append(f"perplexity {metrics['perplexity']:.3f}")
-    if metrics["aer"] is not None:
-        parts.append(f"alignment error rate {metrics['aer']:.3f}")
-    return f"{metrics['set']} set, {metrics['sentences']:,} sentences, beam {metrics['beam']}: {', '.join(parts)}"
+    from regard.cli.progress import SCORES, shown_score
+
+    parts = [shown_score(name, metrics[name]) for name in SCORES if metrics.get(name) is not None]
+    counted = {"sentences": "sentences", "texts": "texts", "evaluated_tokens": "tokens"}
+    size = next(f"{metrics[key]:,} {what}" for key, what in counted.items() if key in metrics)
+    size += f", beam {metrics['beam']}" if "beam" in metrics else ""
+    return f"{metrics['set']} set, {size}: {', '.join(parts)}"
 
 
 def run_settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:

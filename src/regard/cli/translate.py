@@ -174,11 +174,11 @@ class Job:
 
 
 def _model(bundles: list[Path], device: str, engine: str, precision: str) -> "Model":
-    from regard.engine.load import load
+    from regard.engine.load import load_translator
     from regard.errors import ConfigError
 
     if len(bundles) == 1:
-        return load(bundles[0], device, cast("Engine", engine), cast("Precision", precision))
+        return load_translator(bundles[0], device, cast("Engine", engine), cast("Precision", precision))
     if engine not in ("auto", "torch") or precision != "float32":
         raise ConfigError(
             f"--engine {engine} --precision {precision}: an ensemble runs on torch, in float32; leave them out"

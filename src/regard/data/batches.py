@@ -122,13 +122,13 @@ def make_batch(
         sources = _dropped(tokenizers.source, sources, dropout, streams, sentences, corpus.max_length)
         targets = _dropped(tokenizers.target, targets, dropout, streams, 2 * examples + 1, corpus.max_length)
     source_words, target_words = tokenizers.source.vocabulary, tokenizers.target.vocabulary
-    source = _padded(sources, source_words.pad)
-    target = _padded(targets, target_words.pad)
+    source = padded(sources, source_words.pad)
+    target = padded(targets, target_words.pad)
     start = np.full((len(examples), 1), target_words.pad, dtype=np.int64)
     return Batch(
-        source=torch.from_numpy(_ended(source, sources.lengths, source_words.EOS)),
+        source=torch.from_numpy(ended(source, sources.lengths, source_words.EOS)),
         target_in=torch.from_numpy(np.concatenate([start, target[:, :-1]], axis=1)),
-        target_out=torch.from_numpy(_ended(target, targets.lengths, target_words.EOS)),
+        target_out=torch.from_numpy(ended(target, targets.lengths, target_words.EOS)),
         indices=tuple(examples.tolist()),
         tokens=len(targets.ids) + len(examples),
     )
@@ -151,14 +151,14 @@ def _dropped(
     return pack(cut)
 
 
-def _padded(rows: Packed, pad: int) -> NDArray[np.int64]:
+def padded(rows: Packed, pad: int) -> NDArray[np.int64]:
     """[B, longest + 1]: the rows, and at least one pad after each."""
     table = np.full((len(rows.lengths), rows.lengths.max() + 1), pad, dtype=np.int64)
     table[np.arange(table.shape[1]) < rows.lengths[:, None]] = rows.ids
     return table
 
 
-def _ended(table: NDArray[np.int64], lengths: NDArray[np.int64], end: int) -> NDArray[np.int64]:
+def ended(table: NDArray[np.int64], lengths: NDArray[np.int64], end: int) -> NDArray[np.int64]:
     """[B, longest + 1]: a copy of the table with an end mark after each row."""
     ended = table.copy()
     ended[np.arange(len(lengths)), lengths] = end

@@ -6,7 +6,7 @@ It knows names and numbers only; nothing here opens a file.
 import re
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -46,6 +46,27 @@ class DataConfig(Settings):
     test_tgt: str | None = None
     """Target side of the test text."""
 
+    text: str | None = None
+    """Text for a language model (.gz is unpacked; `-` is the standard input)."""
+
+    valid_text: str | None = None
+    """Its validation text. Without it the last tenth of `text` validates, at most a million characters."""
+
+    test_text: str | None = None
+    """Text that the language model is judged by when training ends; without it, the validation text."""
+
+    documents: Literal["file", "line"] = "file"
+    """What is a text to a language model: the lines of a file together, or each line by itself."""
+
+    labelled: str | None = None
+    """Texts to classify, each with its label after the last tab of its line (.gz is unpacked; `-` is the standard input)."""
+
+    valid_labelled: str | None = None
+    """Labelled texts that validate. Without them a seeded tenth of `labelled` does, at most 2,000."""
+
+    test_labelled: str | None = None
+    """Labelled texts that the classifier is judged by when training ends; without them, those that validate."""
+
     src_lang: str | None = Field(default=None, min_length=1)
     """Source language, for example "en". Without it the suffix of `src` tells; .tmx and .jsonl need it to choose a side."""
 
@@ -56,7 +77,7 @@ class DataConfig(Settings):
     """Training pairs drawn from the pocket corpus when no files are given."""
 
     max_length: int = Field(default=256, ge=1)
-    """Longest example in tokens, either side, without the end mark. Longer ones are counted and skipped."""
+    """Longest example in tokens. Pairs with a longer side, end mark not counted, are skipped; text is cut into contexts of so many."""
 
     seed: int = Field(default=1, ge=0)
     """Chooses the held-out pairs and the pocket corpus's sentences."""
@@ -83,9 +104,10 @@ class DataConfig(Settings):
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:
-        if STDIN in (self.test_src, self.test_tgt):
-            raise ValueError("test_src and test_tgt must be files; standard input is for training or validation text")
-        inputs = (self.src, self.tgt, self.pairs, self.valid_src, self.valid_tgt, self.valid_pairs)
+        if STDIN in (self.test_src, self.test_tgt, self.test_text, self.test_labelled):
+            raise ValueError("test texts must be files; standard input is for training or validation text")
+        pairs = (self.src, self.tgt, self.pairs, self.valid_src, self.valid_tgt, self.valid_pairs)
+        inputs = (*pairs, self.text, self.valid_text, self.labelled, self.valid_labelled)
         if inputs.count(STDIN) > 1:
             raise ValueError(
                 "standard input '-' can be read only once; give the other side as a file, or use pairs = '-'"

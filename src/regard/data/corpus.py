@@ -29,7 +29,7 @@ from regard.text.packed import Packed, take
 
 FORMAT = 1
 
-_OFFSET = np.dtype("<i8")
+OFFSET = np.dtype("<i8")
 _SIDES = ("source", "target")
 
 
@@ -53,14 +53,14 @@ class Corpus:
         self.directory = directory
         self.counts = Counts(**description["counts"])
         self.max_length = int(description["max_length"])
-        self._lines = _mapped(directory / "lines", _OFFSET, examples)
+        self._lines = mapped(directory / "lines", OFFSET, examples)
         self._offsets, self._ids = {}, {}
         for side in _SIDES:
             tokens = int(description[side]["tokens"])
-            self._ids[side] = _mapped(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
-            offsets = _mapped(directory / f"{side}.offsets", _OFFSET, examples + 1)
+            self._ids[side] = mapped(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
+            offsets = mapped(directory / f"{side}.offsets", OFFSET, examples + 1)
             if offsets[0] != 0 or offsets[-1] != tokens:
-                raise _damaged(directory / f"{side}.offsets")
+                raise damaged(directory / f"{side}.offsets")
             self._offsets[side] = offsets
 
     @classmethod
@@ -77,7 +77,7 @@ class Corpus:
         except DataError:
             raise
         except (OSError, ValueError, KeyError, TypeError):
-            raise _damaged(path) from None
+            raise damaged(path) from None
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -152,7 +152,7 @@ def write_numbered(
         target = _SideWriter(files, directory / "target", id_type(tokenizers.target))
         chunks = encoded(pairs, tokenizers, max_length, workers or default_workers())
         for chunk in files.enter_context(closing(chunks)):
-            lines.write(chunk.lines.astype(_OFFSET).tobytes())
+            lines.write(chunk.lines.astype(OFFSET).tobytes())
             source.add(chunk.source)
             target.add(chunk.target)
             read, kept = read + chunk.read, kept + len(chunk.lines)
@@ -177,11 +177,11 @@ class _SideWriter:
         self.tokens = 0
         self.ids: BinaryIO = files.enter_context(stem.with_suffix(".ids").open("wb"))
         self.offsets: BinaryIO = files.enter_context(stem.with_suffix(".offsets").open("wb"))
-        self.offsets.write(np.zeros(1, dtype=_OFFSET).tobytes())
+        self.offsets.write(np.zeros(1, dtype=OFFSET).tobytes())
 
     def add(self, sentences: Packed) -> None:
         # Through `write`, not `tofile`: only the former says why a disk refused.
-        self.offsets.write((self.tokens + np.cumsum(sentences.lengths)).astype(_OFFSET).tobytes())
+        self.offsets.write((self.tokens + np.cumsum(sentences.lengths)).astype(OFFSET).tobytes())
         self.ids.write(sentences.ids.astype(self.type).tobytes())
         self.tokens += len(sentences.ids)
 
@@ -189,13 +189,13 @@ class _SideWriter:
         return {"type": self.type.str, "tokens": self.tokens}
 
 
-def _mapped(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+def mapped(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:
     if path.stat().st_size != count * kind.itemsize:
-        raise _damaged(path)
+        raise damaged(path)
     if count == 0:
         return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
     return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
 
 
-def _damaged(path: Path) -> DataError:
+def damaged(path: Path) -> DataError:
     return DataError(f"{path}: missing or damaged; delete {path.parent} and run the same command again")

@@ -29,6 +29,9 @@ def load_ensemble(paths: Sequence[str | Path], device: str | torch.device = "cpu
         raise BundleError(f"an ensemble of {paths!r}: give a list of bundles or runs")
     bundles = [load_bundle(find_bundle(path), device) for path in paths]
     first = bundles[0]
+    for bundle in bundles:
+        if bundle.config.task != "translate":
+            raise BundleError(f"{bundle.directory}: its task is to {bundle.config.task}; an ensemble translates")
     for other in bundles[1:]:
         _check_same(first, other)
     reaches = [bundle.config.reach for bundle in bundles if bundle.config.reach is not None]

@@ -34,10 +34,18 @@ NO_DEMANDS = Demands()
 ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
 
 
-class Network(Stepper[Any], Protocol):
-    """A network that can be searched and teacher-forced."""
+class Mode(Protocol):
+    """A network that trains or does not."""
 
     training: bool
+
+    def train(self, mode: bool = True) -> object:
+        """Switch dropout on or off."""
+        ...
+
+
+class Network(Stepper[Any], Mode, Protocol):
+    """A network that can be searched and teacher-forced."""
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """(source [B, S], target_in [B, T]) -> [B, T, D]"""
@@ -49,10 +57,6 @@ class Network(Stepper[Any], Protocol):
 
     def parameters(self) -> Iterator[nn.Parameter]:
         """All weights."""
-        ...
-
-    def train(self, mode: bool = True) -> object:
-        """Switch dropout on or off."""
         ...
 
 
@@ -82,88 +86,28 @@ class Runner:
         limits: the longest output of each, in tokens; numbers: what keys each one's random draws; demands: what each must say.
         `watch` is told every step; an exact search has no such steps.
         """
-        with self._evaluating():
-            source = self._source(sources)
-            max_length = torch.tensor(limits, device=source.device)
-            filters = _filters(options, demands)
-            if options.draws:
-                return sample(
-                    self.network,
-                    source,
-                    temperature=options.temperature,
-                    top_k=options.top_k,
-                    top_p=options.top_p,
-                    samples=options.mbr or options.nbest,
-                    seed=options.seed,
-                    max_length=max_length,
-                    alpha=options.alpha,
-                    form=options.length_form,
-                    filters=filters,
-                    sentences=numbers,
-                    watch=watch,
-                )
-            if options.exact:
-                return exact(
-                    self.network,
-                    source,
-                    max_length=max_length,
-                    width=options.beam,
-                    node_limit=options.node_limit,
-                    filters=filters,
-                )
-            if options.groups > 1:
-                return diverse(
-                    self.network,
-                    source,
-                    width=options.beam,
-                    groups=options.groups,
-                    diversity=options.diversity,
-                    alpha=options.alpha,
-                    form=options.length_form,
-                    coverage=options.coverage,
-                    source_lengths=[len(ids) for ids in sources],
-                    max_length=max_length,
-                    stop=options.stop,
-                    nbest=options.nbest,
-                    filters=filters,
-                    watch=watch,
-                )
-            if options.beam == 1 and not options.coverage and demands.phrases is None:
-                return greedy(
-                    self.network,
-                    source,
-                    max_length=max_length,
-                    alpha=options.alpha,
-                    form=options.length_form,
-                    filters=filters,
-                    watch=watch,
-                )
-            return beam(
+        with evaluating(self.network):
+            return run_search(
                 self.network,
-                source,
-                width=options.beam,
-                alpha=options.alpha,
-                form=options.length_form,
-                coverage=options.coverage,
+                self._source(sources),
+                limits,
+                numbers,
+                options,
+                demands,
+                watch,
                 source_lengths=[len(ids) for ids in sources],  # the end mark has nothing to translate
-                max_length=max_length,
-                stop=options.stop,
-                nbest=options.nbest,
-                filters=filters,
-                phrases=demands.phrases,
-                watch=watch,
             )
 
     def forced(
         self, sources: Sequence[Ids], targets: Sequence[Ids], probe: Probe | None = None, *, gradients: bool = False
     ) -> Tensor:
         """[B, T, D]: what is projected to the logits of each token and of the end mark, in one teacher-forced pass."""
-        with self._evaluating(gradients):
+        with evaluating(self.network, gradients):
             return self.network.hidden(self._source(sources), self._target_in(targets), probe)
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target, and then of the end mark: one teacher-forced pass."""
-        with self._evaluating():
+        with evaluating(self.network):
             hidden = self.forced(sources, targets)
             expected = [[*target, self.network.end_token] for target in targets]
             real = torch.cat([hidden[row, : len(ids)] for row, ids in enumerate(expected)])  # [N, D], no padding
@@ -190,21 +134,105 @@ class Runner:
         """[B, T]"""
         return padded([[self.network.start_token, *ids] for ids in targets], self._target_pad, self.device)
 
-    @contextmanager
-    def _evaluating(self, gradients: bool = False) -> Iterator[None]:
-        """Without dropout, and without gradients if none are asked for, leaving a network that is being trained as it was.
 
-        Not `inference_mode`: tables of positions that grow meanwhile stay with the network, and must serve training too.
-        """
-        was_training = self.network.training
+@contextmanager
+def evaluating(network: Mode, gradients: bool = False) -> Iterator[None]:
+    """Without dropout, and without gradients if none are asked for, leaving a network that is being trained as it was.
+
+    Not `inference_mode`: tables of positions that grow meanwhile stay with the network, and must serve training too.
+    """
+    was_training = network.training
+    if was_training:
+        network.train(False)
+    try:
+        with torch.set_grad_enabled(gradients):
+            yield
+    finally:
         if was_training:
-            self.network.train(False)
-        try:
-            with torch.set_grad_enabled(gradients):
-                yield
-        finally:
-            if was_training:
-                self.network.train(True)
+            network.train(True)
+
+
+def run_search(
+    stepper: Stepper[Any],
+    source: Tensor,  # [B, S]
+    limits: Sequence[int],
+    numbers: Sequence[int],
+    options: SearchOptions,
+    demands: Demands = NO_DEMANDS,
+    watch: Watcher | None = None,
+    *,
+    source_lengths: Sequence[int],
+) -> list[list[Hypothesis]]:
+    """The search that the options ask for. source_lengths: the tokens of each source that a penalty of coverage counts."""
+    max_length = torch.tensor(limits, device=source.device)
+    filters = _filters(options, demands)
+    if options.draws:
+        return sample(
+            stepper,
+            source,
+            temperature=options.temperature,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            samples=options.mbr or options.nbest,
+            seed=options.seed,
+            max_length=max_length,
+            alpha=options.alpha,
+            form=options.length_form,
+            filters=filters,
+            sentences=numbers,
+            watch=watch,
+        )
+    if options.exact:
+        return exact(
+            stepper,
+            source,
+            max_length=max_length,
+            width=options.beam,
+            node_limit=options.node_limit,
+            filters=filters,
+        )
+    if options.groups > 1:
+        return diverse(
+            stepper,
+            source,
+            width=options.beam,
+            groups=options.groups,
+            diversity=options.diversity,
+            alpha=options.alpha,
+            form=options.length_form,
+            coverage=options.coverage,
+            source_lengths=source_lengths,
+            max_length=max_length,
+            stop=options.stop,
+            nbest=options.nbest,
+            filters=filters,
+            watch=watch,
+        )
+    if options.beam == 1 and not options.coverage and demands.phrases is None:
+        return greedy(
+            stepper,
+            source,
+            max_length=max_length,
+            alpha=options.alpha,
+            form=options.length_form,
+            filters=filters,
+            watch=watch,
+        )
+    return beam(
+        stepper,
+        source,
+        width=options.beam,
+        alpha=options.alpha,
+        form=options.length_form,
+        coverage=options.coverage,
+        source_lengths=source_lengths,
+        max_length=max_length,
+        stop=options.stop,
+        nbest=options.nbest,
+        filters=filters,
+        phrases=demands.phrases,
+        watch=watch,
+    )
 
 
 def _filters(options: SearchOptions, demands: Demands) -> Filters | None:

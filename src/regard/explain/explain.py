@@ -20,6 +20,7 @@ from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
 from regard.explain.structure import structure
 from regard.explain.what_if import Change, what_if
+from regard.models.config import RecurrentConfig, TransformerConfig
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import END
 
@@ -98,11 +99,11 @@ def side(tokenizer: Tokenizer, ids: list[int]) -> Side:
 
 def facts(model: Model, name: str | None) -> ModelFacts:
     """What is known of a model beside its weights."""
-    config = None if model.bundle is None else model.bundle.config
+    config = None if model.bundle is None else model.bundle.config.model
     return ModelFacts(
         name=name or ("model" if model.bundle is None else model.bundle.directory.resolve().name),
-        kind=type(model.network).__name__.lower() if config is None else config.model.kind,
-        score=None if config is None else config.model.score,
+        kind=type(model.network).__name__.lower() if config is None else config.kind,
+        score=config.score if isinstance(config, TransformerConfig | RecurrentConfig) else None,
         source_language=model.languages.source,
         target_language=model.languages.target,
         parameters=sum(parameter.numel() for parameter in model.network.parameters()),

@@ -24,11 +24,11 @@ MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
 # In the order of their imports: what a module uses comes before it.
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
-    *("curves.js", "flow.js"),
+    *("curves.js", "flow.js", "confusion.js"),
     *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
-QUALITY = ("bleu", "chrf", "exact_match", "perplexity")
+QUALITY = ("bleu", "chrf", "exact_match", "perplexity", "perplexity_word", "bits_per_byte", "accuracy", "f1")
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
@@ -84,6 +84,7 @@ def page_data(report: Report) -> dict[str, Any]:
             for event in of_kind(report.events, "validated")
         ],
         "samples": samples_over_time(report.events),
+        "confusion": _confusion(report.metrics),
         "worst": [asdict(sentence) for sentence in report.worst],
         "best": [asdict(sentence) for sentence in report.best],
         "alignments": [asdict(drawn) for drawn in maps],
@@ -95,6 +96,12 @@ def page_data(report: Report) -> dict[str, Any]:
     }
     explanation = None if report.explanation is None else within_page(report.explanation)
     return {**plain(data), "explanation": plain(explanation, packed=True)}
+
+
+def _confusion(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Of a classifier: how often each label (a row) was taken for each (a column)."""
+    labels, counts = metrics.get("labels"), metrics.get("confusion")
+    return {"labels": labels, "counts": counts} if labels and counts else None
 
 
 def run_status(events: Sequence[Event]) -> dict[str, Any]:
@@ -118,7 +125,9 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
     tokens = metrics.get("tokens") or sum(event.get("tokens") or 0 for event in steps)
     seconds = metrics.get("seconds") or (steps[-1].get("seconds") if steps else None)
     names = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "Exact match", "perplexity": "Perplexity"}
-    kinds = {"exact_match": "percent"}
+    names |= {"perplexity_word": "Perplexity per word", "bits_per_byte": "Bits per byte"}
+    names |= {"accuracy": "Accuracy", "f1": "F1"}
+    kinds = {"exact_match": "percent", "accuracy": "percent", "f1": "ratio"}
     parameters, count = metrics.get("parameters"), metrics.get("steps") or (steps[-1]["step"] if steps else 0)
     cards = []
     for key, label in names.items():

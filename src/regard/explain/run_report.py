@@ -32,15 +32,17 @@ def write_run_report(run: Path) -> Path:
     settings = _json(run / "config.json")
     metrics = _json(run / "metrics.json")
     rows = _rows(run / "translations.jsonl")
-    model = load(run, engine="torch") if (run / "latest").exists() else None  # None: not even a first checkpoint yet
+    loaded = load(run, engine="torch") if (run / "latest").exists() else None  # None: not even a first checkpoint yet
+    bundle = None if loaded is None else loaded.bundle
+    model = loaded if isinstance(loaded, Model) else None  # None too: it does not translate
     results = [_result(row) for row in rows]
     ranked = sorted(results, key=lambda result: result.chrf)
     report = Report(
         title=run.resolve().name,
-        source_language=None if model is None else model.languages.source,
-        target_language=None if model is None else model.languages.target,
+        source_language=None if bundle is None else bundle.config.languages.source,
+        target_language=None if bundle is None else bundle.config.languages.target,
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        version="" if model is None or model.bundle is None else model.bundle.config.regard,
+        version="" if bundle is None else bundle.config.regard,
         reproduce=_command(run),
         settings=settings,
         events=events,

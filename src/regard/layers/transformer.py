@@ -1,4 +1,5 @@
-"""The two blocks of the Transformer: the encoder's (self-attention, feed-forward) and the decoder's (cross-attention between them).
+"""The blocks of the Transformer: the encoder's (self-attention, feed-forward), the decoder's (cross-attention between them), and that of a
+decoder without a source (causal self-attention, feed-forward).
 
 Shapes: B batch, S source, T target, D width, H heads, d head width.
 """
@@ -108,4 +109,49 @@ class DecoderBlock(nn.Module):
 
         x = self.around_attention(x, attention)
         x = self.around_cross(x, cross)
+        return self.around_feed_forward(x, self.feed_forward), longer
+
+
+class CausalBlock(nn.Module):
+    """Causal self-attention, then the feed-forward network."""
+
+    def __init__(
+        self, *, attention: MultiHeadAttention, feed_forward: FeedForward, width: int, dropout: float, pre_norm: bool
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.feed_forward = feed_forward
+        self.around_attention = Residual(width=width, dropout=dropout, pre_norm=pre_norm)
+        self.around_feed_forward = Residual(width=width, dropout=dropout, pre_norm=pre_norm)
+
+    def forward(self, x: Tensor, *, mask: Tensor | None, probe: Probe | None = None) -> Tensor:
+        """x [B, T, D]; mask: causal and biased, broadcast to [B, H, T, T]; None: causal alone."""
+
+        def attention(inner: Tensor) -> Tensor:
+            attended: Tensor = self.attention(inner, None, mask=mask, causal=mask is None, probe=within(probe, "self"))
+            return attended
+
+        x = self.around_attention(x, attention)
+        x = self.around_feed_forward(x, self.feed_forward)
+        return x if probe is None else probe.see("hidden", x)
+
+    def extend(
+        self,
+        x: Tensor,  # [B, T, D] new tokens
+        past: Memory,  # [B, H, t, d] what came before them
+        *,
+        mask: Tensor | None,  # broadcast to [B, H, T, t + T]
+        first: int,  # the position of x[:, 0]
+    ) -> tuple[Tensor, Memory]:
+        """The same block for more positions; returns its output and the longer past."""
+        longer = past
+
+        def attention(inner: Tensor) -> Tensor:
+            nonlocal longer
+            ((key, value),) = remember([self.attention], inner, first)
+            longer = (torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2))
+            attended: Tensor = self.attention(inner, longer, mask=mask, first=first)
+            return attended
+
+        x = self.around_attention(x, attention)
         return self.around_feed_forward(x, self.feed_forward), longer

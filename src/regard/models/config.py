@@ -9,6 +9,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from regard.settings import Settings
 
+Task = Literal["translate", "generate", "classify"]
+"""What a model is for."""
+
+Documents = Literal["file", "line"]
+"""What is a text to a language model: all lines together, or each by itself."""
+
 PRESETS: dict[str, dict[str, dict[str, int]]] = {
     "transformer": {
         "tiny": {"layers": 4, "width": 128, "heads": 4, "feed_forward": 256},
@@ -61,7 +67,7 @@ class _Sized(Settings):
 
 
 class TransformerConfig(_Sized):
-    """An encoder-decoder Transformer."""
+    """A Transformer: encoder and decoder where there is a source, a decoder alone where there is none."""
 
     presets = PRESETS["transformer"]
 
@@ -97,6 +103,8 @@ class TransformerConfig(_Sized):
     """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+    pooling: Literal["mean", "max", "class"] = "mean"
+    """Of a classifier: what stands for a text: the mean or the maximum of its states, or that of a class token before it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -146,7 +154,7 @@ class TransformerConfig(_Sized):
 
 
 class RecurrentConfig(_Sized):
-    """A recurrent encoder-decoder, with attention or through a single vector."""
+    """A recurrent network: where there is a source an encoder-decoder, with attention or through a single vector."""
 
     presets = PRESETS["recurrent"]
 
@@ -239,9 +247,85 @@ class RecurrentConfig(_Sized):
         return self.max_positions if self.attention and self.score == "location" else None
 
 
+class MarkovConfig(Settings):
+    """A Markov model, fitted by counting: the tokens before decide how often each token comes next."""
+
+    kind: Literal["markov"] = "markov"
+    """Which network."""
+    order: int = Field(default=4, ge=1, le=16)
+    """How many tokens before decide; the lectures' first and second order are 1 and 2, and 4 is a 5-gram."""
+    skips: int = Field(default=0, ge=0, le=64)
+    """With order 2: the last token makes a pair with each of so many tokens before it, and all pairs vote; 0: with the one before alone."""
+    mask: float | None = Field(default=None, ge=0.0)
+    """With skips: a pair votes only if it tells more than so many nats beyond its last token alone; without, all vote."""
+    smoothing: Literal["kneser_ney", "none"] = "kneser_ney"
+    """What is given to words that a context was not seen with; none: nothing, and a context that was not seen is made shorter."""
+
+    @model_validator(mode="after")
+    def _check_skips(self) -> Self:
+        if self.skips and self.order != 2:
+            raise ValueError(
+                f"model.skips {self.skips} is for model.order 2, not {self.order}: pairs of two tokens vote"
+            )
+        if self.mask is not None and not self.skips:
+            raise ValueError(f"model.mask {self.mask} chooses among the pairs of model.skips, which is 0; set it too")
+        return self
+
+    @property
+    def looking_layers(self) -> int:
+        """Layers that attend to a source."""
+        return 0
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence; None: any."""
+        return None
+
+
+class BagConfig(Settings):
+    """A bag of words, or of words and bigrams: a linear classifier that knows no order, or as much of it as two words tell."""
+
+    kind: Literal["bag"] = "bag"
+    """Which network."""
+    ngrams: Literal[1, 2] = 1
+    """1: single tokens; 2: pairs of neighbours too."""
+    weighting: Literal["counts", "tfidf"] = "counts"
+    """How often a token occurs, or that times the logarithm of how rare it is among texts."""
+    buckets: int = Field(default=50_000, ge=1, le=10_000_000)
+    """Places for bigrams; those that share one are taken for the same."""
+    dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of features left out in training."""
+
+    @property
+    def width(self) -> int:
+        """It has no hidden states."""
+        return 1
+
+    @property
+    def looking_layers(self) -> int:
+        """Layers that attend to a source."""
+        return 0
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence; None: any."""
+        return None
+
+
 def _with_kind(values: Any) -> Any:
     return {"kind": "transformer", **values} if isinstance(values, dict) else values
 
 
-ModelConfig = Annotated[TransformerConfig | RecurrentConfig, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+ModelConfig = Annotated[
+    TransformerConfig | RecurrentConfig | MarkovConfig | BagConfig,
+    Field(discriminator="kind"),
+    BeforeValidator(_with_kind),
+]
 """The settings of a network; its kind, a Transformer if not given, decides which settings there are."""
+
+KINDS: dict[Task, tuple[str, ...]] = {
+    "translate": ("transformer", "recurrent"),
+    "generate": ("transformer", "recurrent", "markov"),
+    "classify": ("transformer", "recurrent", "bag"),
+}
+"""The kinds of network that can do each task."""

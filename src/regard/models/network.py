@@ -1,7 +1,7 @@
-"""What every encoder-decoder offers to those who train, search and explain it. It satisfies `search.Stepper` by its shape.
+"""What every network offers to those who train, search and explain it. It satisfies `search.Stepper` by its shape.
 
-Ids: `</s>` 0, pad last; the decoder starts from pad, and pad has no logit, so that it can neither be generated nor take probability in the
-loss.
+Ids: `</s>` 0, pad last; what is said starts from pad, and pad has no logit, so that it can neither be generated nor take probability in
+the loss.
 
 Shapes: B batch, S source, T target, D width of what is projected, V outputs (the target vocabulary without pad), k hypotheses.
 """
@@ -10,9 +10,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from regard.ops.probe import Probe
+
+ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +25,48 @@ class StepRecord:
     attention: Tensor
 
 
-class EncoderDecoder(nn.Module, ABC):
-    """A network that reads a source and says a target, teacher-forced or step by step."""
+class NextToken(nn.Module, ABC):
+    """A network that says one token after the other, teacher-forced or step by step."""
 
     end_token = 0
-    source_pad: int
     target_pad: int
     start_token: int
+    context: int | None = None
+    """The most tokens that it remembers; None: there is no such limit."""
 
     def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
         return self.project(self.hidden(source, target_in, probe))
 
+    @abstractmethod
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """What the projection turns into logits, [B, T, D]."""
+
+    @abstractmethod
     def project(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]"""
-        return hidden @ self.output_table()[: self.target_pad].T
+
+    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """log p of targets [N], from hidden [N, D]."""
+        parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(targets), ROWS_AT_ONCE)]
+        return torch.cat(
+            [self.project(hidden[part]).log_softmax(-1).gather(1, targets[part, None])[:, 0] for part in parts]
+        )
+
+    @abstractmethod
+    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Any:
+        """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor, state: Any, record: bool = False) -> tuple[Tensor, Any, StepRecord | None]:
+        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
+
+
+class Learner(nn.Module, ABC):
+    """A network whose outputs have weights, so that its loss has gradients."""
+
+    target_pad: int
+    """The ids below it are the outputs."""
 
     @abstractmethod
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
@@ -46,10 +76,35 @@ class EncoderDecoder(nn.Module, ABC):
     def output_table(self) -> Tensor:
         """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
 
-    @abstractmethod
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Any:
-        """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
+    def project(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]"""
+        return hidden @ self.output_table()[: self.target_pad].T
 
-    @abstractmethod
-    def step(self, tokens: Tensor, state: Any, record: bool = False) -> tuple[Tensor, Any, StepRecord | None]:
-        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
+
+class Trainable(Learner, NextToken):
+    """One that says tokens, and learns to."""
+
+
+class Classifier(Learner):
+    """A network that reads a source and says one label; what is expected of it has one place, T = 1."""
+
+    def forward(self, source: Tensor) -> Tensor:
+        """source [B, S] -> logits [B, L] of the labels."""
+        return self.project(self.hidden(source, source[:, :0])[:, 0])
+
+
+class EncoderDecoder(Trainable):
+    """A network that reads a source and says a target."""
+
+    source_pad: int
+
+
+class LanguageModel(Trainable):
+    """A network that goes on with what was said. Of a source it reads nothing but how many sentences there are: `[B, 0]` will do."""
+
+
+def sentences_of(source: Tensor | None, prefix: Tensor | None) -> int:
+    """B, where nothing is read but what was said: of the source [B, S], or where there is none, of the prefix [B, P]."""
+    told = prefix if source is None else source
+    assert told is not None, "how many sentences? Give a source of no tokens, or a prefix"
+    return len(told)

@@ -38,33 +38,12 @@ class Recurrent(EncoderDecoder):
             else nn.Embedding(source_vocabulary, width, padding_idx=self.source_pad)
         )
         self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, width))
-        self.gates = GATES[config.cell]
         self.shape = (PARTS[config.cell], config.depth[1], config.width)  # of a state
-        self.encoder = _encoder(config)
+        self.encoder = source_encoder(config)
         self.bridge = nn.Linear(config.source_width, math.prod(self.shape))
         self.decoder: Decoder = _decoder(config)
         self.dropout = Dropout(config.dropout)
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """All initialisation, in one place."""
-        for name, parameter in self.named_parameters():
-            if "embedding" in name or name == "output":
-                # unit variance once scaled by sqrt(E) at the input; logits of order one at the output
-                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-            elif name.endswith("score.vector"):
-                nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
-            elif parameter.dim() > 1:
-                for gate in parameter.chunk(self.gates) if _is_gated(name) else [parameter]:
-                    nn.init.xavier_uniform_(gate)
-            else:
-                nn.init.zeros_(parameter)
-                if self.gates == 4 and (".bias_ih" in name or name.endswith("hidden.bias")):
-                    parameter.chunk(4)[1].fill_(1.0)  # remember, to begin with (Jozefowicz et al. 2015)
-        for embedding in {self.source_embedding, self.target_embedding}:
-            assert embedding.padding_idx is not None
-            embedding.weight[embedding.padding_idx].zero_()
+        reset_parameters(self, config.cell)
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """What the projection turns into logits, [B, T, E]."""
@@ -117,12 +96,34 @@ class Recurrent(EncoderDecoder):
         return dropped if probe is None else probe.see("embedding", dropped)
 
 
+@torch.no_grad()
+def reset_parameters(network: nn.Module, cell: str) -> None:
+    """All initialisation of a recurrent network, in one place."""
+    gates = GATES[cell]
+    for name, parameter in network.named_parameters():
+        if "embedding" in name or name == "output":
+            # unit variance once scaled by sqrt(E) at the input; logits of order one at the output
+            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+        elif name.endswith("score.vector"):
+            nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
+        elif parameter.dim() > 1:
+            for gate in parameter.chunk(gates) if _is_gated(name) else [parameter]:
+                nn.init.xavier_uniform_(gate)
+        else:
+            nn.init.zeros_(parameter)
+            if gates == 4 and (".bias_ih" in name or name.endswith("hidden.bias")):
+                parameter.chunk(4)[1].fill_(1.0)  # remember, to begin with (Jozefowicz et al. 2015)
+    for module in network.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            module.weight[module.padding_idx].zero_()
+
+
 def _is_gated(name: str) -> bool:
     """A matrix that holds one map a gate."""
     return ".weight_" in name or any(part in name for part in ("cell.", "cells."))
 
 
-def _encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
+def source_encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
     if config.encoder == "convolutional":
         return ConvolutionalEncoder(
             inputs=config.embedding_width,
@@ -141,15 +142,19 @@ def _encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder
     )
 
 
+def plain_decoder(config: RecurrentConfig) -> PlainDecoder:
+    return PlainDecoder(
+        cell=config.cell,
+        embedding=config.embedding_width,
+        width=config.width,
+        layers=config.depth[1],
+        dropout=config.dropout,
+    )
+
+
 def _decoder(config: RecurrentConfig) -> Decoder:
     if not config.attention:
-        return PlainDecoder(
-            cell=config.cell,
-            embedding=config.embedding_width,
-            width=config.width,
-            layers=config.depth[1],
-            dropout=config.dropout,
-        )
+        return plain_decoder(config)
     build = FeedingDecoder if config.input_feeding else AttentiveDecoder
     return build(
         attention=_attention(config),

@@ -48,3 +48,18 @@ class RecurrentState:
         if source is not None and len(sentences) != len(source.keys):
             source = source.keep(sentences)
         return RecurrentState(source, tuple(part[rows] for part in self.rows), parents.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class CausalState:
+    """Keys and values of what each hypothesis has said, and its tokens, for when the first of them must be forgotten."""
+
+    past: tuple[Memory, ...]  # per layer [B * k, H, t, d]
+    tokens: Tensor  # [B * k, t]
+    hypotheses: int  # k
+
+    def reorder(self, sentences: Tensor, parents: Tensor) -> "CausalState":
+        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+        rows = (sentences[:, None] * self.hypotheses + parents).flatten()
+        past = tuple((keys[rows], values[rows]) for keys, values in self.past)
+        return CausalState(past, self.tokens[rows], parents.shape[1])

@@ -30,7 +30,6 @@ class Transformer(EncoderDecoder):
         super().__init__()
         self.source_pad, self.target_pad = source_vocabulary - 1, target_vocabulary - 1
         self.start_token = self.target_pad
-        self.embedding_scale = math.sqrt(config.width)
         self.target_embedding = nn.Embedding(target_vocabulary, config.width, padding_idx=self.target_pad)
         self.source_embedding = (
             self.target_embedding
@@ -38,40 +37,17 @@ class Transformer(EncoderDecoder):
             else nn.Embedding(source_vocabulary, config.width, padding_idx=self.source_pad)
         )
         self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, config.width))
-        self.source_positions, self.target_positions = _added_positions(config), _added_positions(config)
-        self.source_bias = _relative_bias(config, bidirectional=True)
-        self.target_bias = _relative_bias(config, bidirectional=False)
-        rotary = RotaryPositions(config.width // config.heads) if config.positions == "rotary" else None
+        self.source_positions, self.target_positions = added_positions(config), added_positions(config)
+        self.source_bias = relative_bias(config, bidirectional=True)
+        self.target_bias = relative_bias(config, bidirectional=False)
+        rotary = rotary_positions(config)
         encoder, decoder = config.depth
-        self.encoder = nn.ModuleList(_encoder_block(config, rotary) for _ in range(encoder))
+        self.encoder = nn.ModuleList(encoder_block(config, rotary) for _ in range(encoder))
         self.decoder = nn.ModuleList(_decoder_block(config, rotary) for _ in range(decoder))
         last = nn.LayerNorm if config.norm == "pre" else nn.Identity  # post-norm blocks end in a norm of their own
         self.encoder_norm, self.decoder_norm = last(config.width), last(config.width)
         self.dropout = Dropout(config.dropout)
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """All initialisation, in one place."""
-        for name, parameter in self.named_parameters():
-            if "embedding" in name or name == "output":
-                # unit variance once scaled by sqrt(D) at the input; logits of order one at the output
-                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-            elif name.endswith("positions.table"):
-                nn.init.normal_(parameter, std=0.02)
-            elif name.endswith("bias.table"):
-                nn.init.zeros_(parameter)  # no preference of distance to begin with
-            elif parameter.dim() == 2:
-                nn.init.xavier_uniform_(parameter)
-            elif name.endswith("score.vector"):
-                nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
-            elif name.endswith("norm.weight"):
-                nn.init.ones_(parameter)
-            else:
-                nn.init.zeros_(parameter)
-        for embedding in {self.source_embedding, self.target_embedding}:
-            assert embedding.padding_idx is not None
-            embedding.weight[embedding.padding_idx].zero_()
+        reset_parameters(self)
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """What the projection turns into logits, [B, T, D]."""
@@ -153,16 +129,49 @@ class Transformer(EncoderDecoder):
         probe: Probe | None,
     ) -> Tensor:
         """Scaled embeddings plus positions, [B, T, D]."""
-        x: Tensor = embedding(ids) * self.embedding_scale
-        if probe is not None:
-            x = probe.see("words", x)
-        if positions is not None:
-            x = x + positions(first, ids.shape[1])
-        dropped: Tensor = self.dropout(x)
+        dropped: Tensor = self.dropout(embedded(embedding, positions, ids, first, probe))
         return dropped if probe is None else probe.see("embedding", dropped)
 
 
-def _added_positions(config: TransformerConfig) -> AddedPositions | None:
+@torch.no_grad()
+def reset_parameters(network: nn.Module) -> None:
+    """All initialisation of a Transformer, in one place."""
+    for name, parameter in network.named_parameters():
+        if "embedding" in name or name == "output":
+            # unit variance once scaled by sqrt(D) at the input; logits of order one at the output
+            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+        elif name.endswith("positions.table"):
+            nn.init.normal_(parameter, std=0.02)
+        elif name.endswith("bias.table"):
+            nn.init.zeros_(parameter)  # no preference of distance to begin with
+        elif parameter.dim() == 2:
+            nn.init.xavier_uniform_(parameter)
+        elif name.endswith("score.vector"):
+            nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
+        elif name.endswith("norm.weight"):
+            nn.init.ones_(parameter)
+        else:
+            nn.init.zeros_(parameter)
+    for module in network.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            module.weight[module.padding_idx].zero_()
+
+
+def embedded(
+    embedding: nn.Embedding,
+    positions: AddedPositions | None,
+    ids: Tensor,  # [B, T]
+    first: int,
+    probe: Probe | None = None,
+) -> Tensor:
+    """Scaled embeddings plus their positions from `first` on, [B, T, D]."""
+    x: Tensor = embedding(ids) * math.sqrt(embedding.embedding_dim)
+    if probe is not None:
+        x = probe.see("words", x)
+    return x if positions is None else x + positions(first, ids.shape[1])
+
+
+def added_positions(config: TransformerConfig) -> AddedPositions | None:
     if config.positions == "sinusoidal":
         return SinusoidalPositions(config.width)
     if config.positions == "learned":
@@ -170,18 +179,23 @@ def _added_positions(config: TransformerConfig) -> AddedPositions | None:
     return None
 
 
-def _relative_bias(config: TransformerConfig, *, bidirectional: bool) -> RelativeBias | None:
+def relative_bias(config: TransformerConfig, *, bidirectional: bool) -> RelativeBias | None:
     """One table for all blocks of a stack, as in T5."""
     return RelativeBias(config.heads, bidirectional=bidirectional) if config.positions == "relative" else None
 
 
-def _feed_forward(config: TransformerConfig) -> FeedForward:
+def rotary_positions(config: TransformerConfig) -> RotaryPositions | None:
+    """One table for all attentions of a network."""
+    return RotaryPositions(config.width // config.heads) if config.positions == "rotary" else None
+
+
+def feed_forward(config: TransformerConfig) -> FeedForward:
     return FeedForward(
         width=config.width, inner=config.feed_forward, activation=config.activation, dropout=config.dropout
     )
 
 
-def _attention(config: TransformerConfig, rotary: RotaryPositions | None) -> MultiHeadAttention:
+def attention(config: TransformerConfig, rotary: RotaryPositions | None) -> MultiHeadAttention:
     return MultiHeadAttention(
         width=config.width,
         heads=config.heads,
@@ -200,10 +214,10 @@ def _score(config: TransformerConfig) -> Score | None:
     return SCORES[config.score](ScoreShape(query=head, key=head, inner=inner, positions=config.max_positions))
 
 
-def _encoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> EncoderBlock:
+def encoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> EncoderBlock:
     return EncoderBlock(
-        attention=_attention(config, rotary),
-        feed_forward=_feed_forward(config),
+        attention=attention(config, rotary),
+        feed_forward=feed_forward(config),
         width=config.width,
         dropout=config.dropout,
         pre_norm=config.norm == "pre",
@@ -212,9 +226,9 @@ def _encoder_block(config: TransformerConfig, rotary: RotaryPositions | None) ->
 
 def _decoder_block(config: TransformerConfig, rotary: RotaryPositions | None) -> DecoderBlock:
     return DecoderBlock(
-        attention=_attention(config, rotary),
-        cross=_attention(config, None),
-        feed_forward=_feed_forward(config),
+        attention=attention(config, rotary),
+        cross=attention(config, None),
+        feed_forward=feed_forward(config),
         width=config.width,
         dropout=config.dropout,
         pre_norm=config.norm == "pre",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from regard.data.config import DataConfig
-from regard.models.config import ModelConfig, TransformerConfig
+from regard.models.config import KINDS, PRESETS, ModelConfig, Task, TransformerConfig
 from regard.settings import Settings
 from regard.text.config import TextConfig
 
@@ -105,13 +105,60 @@ class TrainConfig(Settings):
         return 20.0 if self.max_steps is self.max_epochs is self.minutes is None else self.max_epochs
 
 
+_PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt")
+_TEXTS = ("text", "valid_text", "test_text", "documents")
+_LABELLED = ("labelled", "valid_labelled", "test_labelled")
+_SOURCE = ("encoder_layers", "encoder_width", "encoder", "input_feeding", "bidirectional", "kernel")
+MEANINGLESS: dict[Task, tuple[str, ...]] = {
+    "translate": (*(f"data.{name}" for name in (*_TEXTS, *_LABELLED)), "model.pooling"),
+    "classify": (
+        *(f"data.{name}" for name in (*_PAIRS, *_TEXTS)),
+        *(f"model.{name}" for name in ("decoder_layers", "attention", "input_feeding", "score_width")),
+        *("text.joint", "text.dropout"),
+    ),
+    "generate": (
+        *(f"data.{name}" for name in _LABELLED),
+        "model.pooling",
+        *(f"data.{name}" for name in _PAIRS),
+        *(f"model.{name}" for name in _SOURCE),
+        *("text.joint", "text.dropout"),
+    ),
+}
+"""Settings that a task does not look at."""
+
+
 class RunConfig(Settings):
     """Everything that makes a run what it is."""
 
+    task: Task = "translate"
+    """What the model is for: to translate pairs, to generate text, or to classify it."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     model: ModelConfig = TransformerConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="after")
+    def _check_task(self) -> "RunConfig":
+        if self.model.kind not in KINDS[self.task]:
+            able = " or ".join(repr(kind) for kind in KINDS[self.task])
+            raise ValueError(f"model.kind {self.model.kind!r} cannot do task {self.task!r}; set model.kind to {able}")
+        groups = {"data": self.data, "text": self.text, "model": self.model, "train": self.train}
+        for name in MEANINGLESS[self.task]:
+            group, _, key = name.partition(".")
+            fields = type(groups[group]).model_fields
+            if key in fields and getattr(groups[group], key) != fields[key].default:
+                if isinstance(self.model, TransformerConfig) and key in PRESETS["transformer"][self.model.preset]:
+                    name = f"model.preset {self.model.preset!r}, which sets {name},"
+                raise ValueError(f"{name} has no meaning for task {self.task!r}; leave it out, or set another task")
+        if self.task == "generate" and self.data.text is None:
+            raise ValueError("task 'generate' needs a text to learn from; give data.text, or --text FILE")
+        if self.task == "classify" and self.data.labelled is None:
+            raise ValueError(
+                "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
+            )
+        if self.task != "translate" and self.train.select == "bleu":
+            raise ValueError(f"train.select 'bleu' is for translations; task {self.task!r} does not have it")
+        return self
 
     @model_validator(mode="after")
     def _check_positions(self) -> "RunConfig":

@@ -80,7 +80,7 @@ class Diagnosed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A validation sentence as the model translates it now."""
+    """A validation sentence as the model translates it now, or the beginning of a text as it goes on with it."""
 
     source: str
     reference: str
@@ -94,11 +94,16 @@ class Validated(Event):
     name: ClassVar[str] = "validated"
     loss: float
     perplexity: float
-    bleu: float
-    chrf: float
-    exact_match: float
+    scores: dict[str, float]
+    """What the task measures, by name; in the log they stand beside the loss."""
     samples: tuple[Sample, ...]
     best: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """One object of log.jsonl."""
+        plain = {"event": self.name, **asdict(self)}
+        scores = plain.pop("scores")
+        return {**plain, **scores}
 
 
 @dataclass(frozen=True, slots=True)

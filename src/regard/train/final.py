@@ -1,23 +1,15 @@
 """What a finished run is worth: the best model, decoded with beam search on the test set, or on the validation set where there is none."""
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from regard.data.prepare import Prepared
 from regard.engine.model import Model
 from regard.metrics.alignment import alignment_error_rate, to_pharaoh
 from regard.metrics.evaluation import evaluate_translations
+from regard.train.objective import Final
 
 BEAM, ALPHA = 5, 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Final:
-    """The numbers of metrics.json, and the translations that they were computed from."""
-
-    metrics: dict[str, Any]
-    translations: list[dict[str, Any]]  # the objects of translations.jsonl
 
 
 def final_evaluation(model: Model, prepared: Prepared) -> Final:
@@ -55,4 +47,4 @@ def final_evaluation(model: Model, prepared: Prepared) -> Final:
     ]
     for row, links in zip(rows, gold or [], strict=False):
         row["gold"] = to_pharaoh(links)
-    return Final(metrics, rows)
+    return Final(metrics, rows, "translations.jsonl")

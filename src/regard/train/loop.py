@@ -13,27 +13,23 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.bundle.config import BundleConfig
 from regard.bundle.locate import write_pointer
-from regard.data.batches import plan
-from regard.data.prepare import Prepared
-from regard.engine.model import Model
+from regard.data.examples import Numbers
 from regard.errors import TrainError
 from regard.metrics.perplexity import perplexity
-from regard.models.network import EncoderDecoder
+from regard.models.config import MarkovConfig
+from regard.models.network import Learner
 from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, prune, write_checkpoint
 from regard.train.config import RunConfig
 from regard.train.diagnose import Diagnosis
-from regard.train.events import Diagnosed, Event, Sample, Saved, Step, Stopped, Validated
+from regard.train.events import Diagnosed, Event, Saved, Step, Stopped, Validated
+from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
 from regard.train.schedule import learning_rate
 from regard.train.team import Team
-from regard.train.validate import corpus_loss, quality
-from regard.train.worker import Examples, Worker, gradient_buffers
-
-ENOUGH_FOR_BLEU = 100  # validation sentences
+from regard.train.worker import Worker, gradient_buffers
 
 
 @dataclass
@@ -42,28 +38,28 @@ class Job:
 
     config: RunConfig
     run: Path
-    prepared: Prepared
-    network: EncoderDecoder
-    model: Model  # the same network, ready to translate
+    objective: Objective
+    network: Learner
     optimizer: Optimizer
     average: MovingAverage | None
     progress: Progress
-    bundle: BundleConfig
     device: torch.device
     workers: int
 
     @property
-    def selects_by_bleu(self) -> bool:
-        """Whether BLEU makes a checkpoint the best, or the loss."""
-        select = self.config.train.select
-        return select == "bleu" or (select == "auto" and len(self.prepared.valid_pairs) >= ENOUGH_FOR_BLEU)
+    def width(self) -> int:
+        """Of the network."""
+        assert not isinstance(self.config.model, MarkovConfig), "a Markov model is counted, not trained"
+        return self.config.model.width
 
     def team(self) -> Team:
         """The processes that make its steps."""
         gradients = gradient_buffers(self.network, self.workers)
         return Team(
             [
-                Worker(number, self.config, self.prepared, self.network, self.optimizer, gradients, self.device)
+                Worker(
+                    number, self.config, self.objective.examples, self.network, self.optimizer, gradients, self.device
+                )
                 for number in range(self.workers)
             ]
         )
@@ -72,7 +68,7 @@ class Job:
         """The JSON part of a checkpoint."""
         return {
             "progress": self.progress.to_json(),
-            "data": self.prepared.key,
+            "data": self.objective.key,
             "threads": torch.get_num_threads(),
             "workers": self.workers,
             "torch": torch.__version__,
@@ -106,12 +102,12 @@ def training(job: Job, interrupted: Callable[[], bool]) -> Generator[Event, None
     yield Stopped(progress.step, progress.seconds, reason)
 
 
-def _planned(job: Job) -> list[Examples]:
-    corpus, config = job.prepared.train, job.config.train
-    return plan(corpus.source_lengths, corpus.target_lengths, config.batch_tokens, config.seed, job.progress.epoch)
+def _planned(job: Job) -> list[Numbers]:
+    config = job.config.train
+    return job.objective.examples.plan(config.batch_tokens, config.seed, job.progress.epoch)
 
 
-def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, started: float) -> Iterator[Event]:
+def advance(job: Job, team: Team, batches: list[Numbers], epoch_batches: int, started: float) -> Iterator[Event]:
     """One update from the gradients of `batches`, normalised by all their target tokens."""
     progress, config = job.progress, job.config.train
     share = progress.share(config, epoch_batches)
@@ -128,7 +124,7 @@ def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, s
         step=progress.step + 1,
         warmup=config.warmup,
         progress=share,
-        width=job.config.model.width,
+        width=job.width,
     )
     team.update(rate, min(1.0, (config.clip or math.inf) / (norm + 1e-6)) / sums.tokens)
     if job.average is not None:
@@ -154,49 +150,41 @@ def advance(job: Job, team: Team, batches: list[Examples], epoch_batches: int, s
         yield Diagnosed(progress.step, progress.seconds, diagnosis.norms())
 
 
-def _not_finite(job: Job, batches: list[Examples], loss: float, norm: float) -> TrainError:
-    lines = [int(job.prepared.train.lines[example]) for batch in batches for example in batch]
-    shown = ", ".join(str(line) for line in lines[:5]) + (", .." if len(lines) > 5 else "")
+def _not_finite(job: Job, batches: list[Numbers], loss: float, norm: float) -> TrainError:
+    shown = job.objective.examples.where(batches, job.config.train.seed, job.progress.epoch)
     return TrainError(
-        f"step {job.progress.step + 1}: loss {loss}, gradient norm {norm}, on training lines {shown}; the weights are "
+        f"step {job.progress.step + 1}: loss {loss}, gradient norm {norm}, on {shown}; the weights are "
         f"unchanged since the step before; lower train.learning_rate ({job.config.train.learning_rate}) and start anew with another --out"
     )
 
 
 def _validate(job: Job) -> Validated:
     """Measure the weights that would be kept, and say whether they are the best so far."""
-    progress, config, prepared = job.progress, job.config.train, job.prepared
+    progress, config = job.progress, job.config.train
     job.network.eval()
     raw = _swap_in_average(job)
-    loss = corpus_loss(job.network, prepared.valid, prepared.tokenizers, job.device)
+    loss = job.objective.loss(job.network, job.device)
     if not math.isfinite(loss):
         raise TrainError(
             f"step {progress.step}: validation loss {loss}: the weights have exploded; "
             f"lower train.learning_rate ({config.learning_rate}) and start anew with another --out"
         )
-    measured = quality(job.model, prepared.valid_pairs)
+    measured = job.objective.measure(job.network, loss)
     if raw is not None:
         job.network.load_state_dict(raw)
-    value = measured.bleu if job.selects_by_bleu else -loss
-    best = progress.best is None or value > progress.best
+    best = progress.best is None or measured.value > progress.best
     if best:
-        progress.best, progress.best_step, progress.stale = value, progress.step, 0
+        progress.best, progress.best_step, progress.stale = measured.value, progress.step, 0
     else:
         progress.stale += 1
     progress.validated = progress.step
-    samples = tuple(
-        Sample(source, reference, hypothesis)
-        for (source, reference), hypothesis in zip(prepared.valid_pairs, measured.hypotheses, strict=True)
-    )
     return Validated(
         step=progress.step,
         seconds=progress.seconds,
         loss=loss,
         perplexity=perplexity(loss, 1),
-        bleu=measured.bleu,
-        chrf=measured.chrf,
-        exact_match=measured.exact_match,
-        samples=samples[: config.samples],
+        scores=measured.scores,
+        samples=measured.samples,
         best=best,
     )
 
@@ -223,8 +211,8 @@ def _save(job: Job) -> Saved:
         weights=weights,
         optimiser=memory,
         state=job.state(),
-        config=job.bundle,
-        tokenizers=job.prepared.tokenizers,
+        config=job.objective.bundle,
+        tokenizers=job.objective.tokenizers,
     )
     if progress.best_step == progress.step:
         write_pointer(job.run, "best", name)

@@ -5,52 +5,45 @@ from typing import Any
 
 import torch
 
-from regard.bundle.bundle import load_bundle
-from regard.bundle.config import BundleConfig, Languages, VocabularySizes
+from regard.bundle.bundle import load_bundle, new_network
 from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED
-from regard.data.prepare import Prepared
-from regard.engine.model import Model
 from regard.errors import BundleError, TrainError
 from regard.files import remove_leftovers
-from regard.models.build import build_model
 from regard.train.average import MovingAverage
 from regard.train.checkpoint import checkpoint_name, newest_valid, prune, read_state
 from regard.train.config import RunConfig
 from regard.train.log import cut_back
 from regard.train.loop import Job
+from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
 from regard.train.team import share_weights, team_size
 
 
-def resumed_job(config: RunConfig, out: Path, prepared: Prepared, device: torch.device) -> tuple[Job, tuple[str, ...]]:
+def resumed_job(
+    config: RunConfig, out: Path, objective: Objective, device: torch.device
+) -> tuple[Job, tuple[str, ...]]:
     """A fresh network, or the one of the newest checkpoint that is whole."""
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
-    tokenizers = prepared.tokenizers
-    sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
     torch.manual_seed(config.train.seed)
-    network = build_model(config.model, *sizes, joint=tokenizers.joint).to(device)
+    network = new_network(objective.bundle)
+    objective.begin(network)
+    network.to(device)
     workers = team_size(device)
     if workers > 1:
         share_weights(network)
-    languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
-    vocabulary = VocabularySizes(source=sizes[0], target=sizes[1], joint=tokenizers.joint)
-    bundle = BundleConfig(model=config.model, languages=languages, vocabulary=vocabulary)
-    model = Model(network, tokenizers, languages=languages, reach=bundle.reach)
     average = MovingAverage(network, config.train.ema) if config.train.ema else None
     job = Job(
         config=config,
         run=out,
-        prepared=prepared,
+        objective=objective,
         network=network,
-        model=model,
         optimizer=Optimizer(network, config.train, workers),
         average=average,
         progress=Progress(),
-        bundle=bundle,
         device=device,
         workers=workers,
     )
@@ -75,7 +68,7 @@ def _restore(job: Job, name: str) -> list[str]:
     """Put the job where the checkpoint was; returns what the user should know."""
     directory = job.run / name
     memory, state = read_state(directory)
-    if state["data"] != job.prepared.key:
+    if state["data"] != job.objective.key:
         raise TrainError(
             f"{job.run}: the content of the data files has changed since this run was started; "
             "restore them to resume it, or choose another --out"

@@ -6,9 +6,10 @@ run/config.json  checkpoints/  latest  best  log.jsonl  translations.jsonl  metr
 import fcntl
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,23 +19,29 @@ from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED
-from regard.data.prepare import Prepared, prepare
-from regard.engine.load import load
+from regard.data.labelled import prepare_labelled
+from regard.data.prepare import prepare
+from regard.data.prepare_texts import prepare_texts
 from regard.errors import BundleError, TrainError
 from regard.files import cache_directory, disk_errors, to_json, to_json_line, write_whole
+from regard.models.config import MarkovConfig, Task
 from regard.settings import read_json
 from regard.train import tensorboard
 from regard.train.average import mean_weights
 from regard.train.checkpoint import checkpoints, step_of
+from regard.train.classifying import Classifying
 from regard.train.config import RunConfig
+from regard.train.counting import Counting
 from regard.train.events import Event, Preparing, Started, Stopped
-from regard.train.final import Final, final_evaluation
-from regard.train.log import JsonLog
+from regard.train.generating import Generating
+from regard.train.log import JsonLog, cut_back
 from regard.train.loop import Job, training
 from regard.train.memory import keep_large_blocks
+from regard.train.objective import Final, Objective
+from regard.train.progress import Progress
 from regard.train.resume import resumed_job
 from regard.train.signals import stop_requests
-from regard.train.validate import corpus_loss, quality
+from regard.train.translating import Translating
 
 Listener = Callable[[Event], None]
 CONFIG, METRICS, LOCK = "config.json", "metrics.json", ".lock"
@@ -48,7 +55,7 @@ class Run:
     reason: str  # why it stopped: max_steps, max_epochs, minutes, patience, interrupted, or finished: it already was
     metrics: dict[str, Any] | None
     final: Final | None  # the evaluation, where it was made now
-    prepared: Prepared | None
+    objective: Objective | None  # the task with its data, where it was prepared
     signal: int | None = None  # what interrupted it
 
 
@@ -61,18 +68,63 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
         _refuse_other_settings(config, out)
         if (out / METRICS).exists():
             return Run(out, "finished", read_json(out / METRICS), None, None)
-        prepared = prepare(config.data, config.text, cache_directory() / "corpora", _telling(listeners or []))
+        objective = OBJECTIVES[config.task](config, _telling(listeners or []))
         write_whole(out / CONFIG, to_json(config.model_dump(mode="json")))
-        job, notes = resumed_job(config, out, prepared, device)
         with ExitStack() as stack:
-            everyone = [*_logs(out, job.progress.step, stack), *(listeners or [])]
+            work, started, finish = _begin(config, out, objective, device)
+            everyone = [*_logs(out, started.step, stack), *(listeners or [])]
             asked = stack.enter_context(stop_requests())
-            reason = _follow(job, notes, lambda: bool(asked), everyone)
+            reason = _follow(started, work(lambda: bool(asked)), everyone)
         if reason == "interrupted":
-            return Run(out, reason, None, None, prepared, signal=asked[0])
+            return Run(out, reason, None, None, objective, signal=asked[0])
+        final = _measure(out, objective, device, finish())
+        return Run(out, reason, final.metrics, final, objective)
+
+
+def _translating(config: RunConfig, tell: Callable[[str, int], None]) -> Translating:
+    return Translating(config, prepare(config.data, config.text, cache_directory() / "corpora", tell))
+
+
+def _generating(config: RunConfig, tell: Callable[[str, int], None]) -> Generating:
+    return Generating(config, prepare_texts(config.data, config.text, cache_directory() / "corpora", tell))
+
+
+def _classifying(config: RunConfig, tell: Callable[[str, int], None]) -> Classifying:
+    return Classifying(config, prepare_labelled(config.data, config.text, cache_directory() / "corpora", tell))
+
+
+OBJECTIVES: dict[Task, Callable[[RunConfig, Callable[[str, int], None]], Objective]] = {
+    "translate": _translating,
+    "generate": _generating,
+    "classify": _classifying,
+}
+
+Work = Callable[[Callable[[], bool]], Generator[Event, None, None]]
+Finish = Callable[[], dict[str, Any]]
+
+
+def _begin(config: RunConfig, out: Path, objective: Objective, device: torch.device) -> tuple[Work, Started, Finish]:
+    """What makes the model, what is told first of it, and what is done, and told in metrics.json, when it is made."""
+    if isinstance(config.model, MarkovConfig):
+        assert isinstance(objective, Generating)
+        counting = Counting(config.model, objective, out)
+        cut_back(out / "log.jsonl", -1)  # what was interrupted is begun anew
+        return counting.events, _started(objective, device), counting.cost
+    job, notes = resumed_job(config, out, objective, device)
+    parameters = sum(parameter.numel() for parameter in job.network.parameters())
+    started = _started(objective, device, job.progress, parameters, notes)
+
+    def finish() -> dict[str, Any]:
         _try_average(job)
-        final = _measure(job)
-        return Run(out, reason, final.metrics, final, prepared)
+        progress = job.progress
+        return {
+            "parameters": parameters,
+            "tokens": progress.tokens,
+            "seconds": progress.seconds,
+            "steps": progress.step,
+        }
+
+    return partial(training, job), started, finish
 
 
 def _telling(listeners: list[Listener]) -> Callable[[str, int], None]:
@@ -85,28 +137,36 @@ def _telling(listeners: list[Listener]) -> Callable[[str, int], None]:
     return tell
 
 
-def _follow(job: Job, notes: tuple[str, ...], interrupted: Callable[[], bool], listeners: list[Listener]) -> str:
-    """Run the loop, tell everyone, and return why it stopped."""
-    progress = job.progress
-    started = Started(
-        step=progress.step,
-        seconds=progress.seconds,
-        parameters=sum(parameter.numel() for parameter in job.network.parameters()),
-        examples=len(job.prepared.train),
-        too_long=job.prepared.counts.too_long,
-        empty=job.prepared.counts.empty,
-        held_out=job.prepared.counts.held_out,
-        duplicates_of_validation=job.prepared.counts.duplicates_of_validation,
-        vocabulary=(job.bundle.vocabulary.source, job.bundle.vocabulary.target),
-        device=str(job.device),
+def _started(
+    objective: Objective,
+    device: torch.device,
+    progress: Progress | None = None,
+    parameters: int = 0,
+    notes: tuple[str, ...] = (),
+) -> Started:
+    behind = progress or Progress()
+    nothing = {"too_long": 0, "empty": 0, "held_out": 0, "duplicates_of_validation": 0}
+    vocabulary = objective.bundle.vocabulary
+    return Started(
+        step=behind.step,
+        seconds=behind.seconds,
+        parameters=parameters,
+        examples=len(objective.examples),
+        vocabulary=(vocabulary.source, vocabulary.target),
+        device=str(device),
         threads=torch.get_num_threads(),
-        resumed=progress.step > 0,
+        resumed=behind.step > 0,
         notes=notes,
+        **{**nothing, **objective.left_out},
     )
+
+
+def _follow(started: Started, events: Generator[Event, None, None], listeners: list[Listener]) -> str:
+    """Tell everyone what happens, and return why it stopped."""
     event: Event = started
     for listener in listeners:
         listener(started)
-    with closing(training(job, interrupted)) as events:  # also where a listener fails: the loop has processes to end
+    with closing(events):  # also where a listener fails: the loop has processes to end
         for event in events:
             for listener in listeners:
                 listener(event)
@@ -186,12 +246,9 @@ def _try_average(job: Job) -> None:
     weights = mean_weights(averaged)
     job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
     job.network.eval()
-    if job.selects_by_bleu:
-        value = quality(job.model, job.prepared.valid_pairs).bleu
-    else:
-        value = -corpus_loss(job.network, job.prepared.valid, job.prepared.tokenizers, job.device)
+    value = job.objective.measure(job.network, job.objective.loss(job.network, job.device)).value
     if job.progress.best is None or value > job.progress.best:
-        save_bundle(job.run / CHECKPOINTS / "average", weights, job.bundle, job.prepared.tokenizers)
+        save_bundle(job.run / CHECKPOINTS / "average", weights, job.objective.bundle, job.objective.tokenizers)
         write_pointer(job.run, "best", f"{CHECKPOINTS}/average")
 
 
@@ -205,18 +262,16 @@ def _is_sound(checkpoint: Path) -> bool:
     return True
 
 
-def _measure(job: Job) -> Final:
+def _measure(out: Path, objective: Objective, device: torch.device, cost: dict[str, Any]) -> Final:
     """Judge the best model, and write metrics.json."""
-    final = final_evaluation(load(job.run, job.device, engine="torch"), job.prepared)
-    best = read_pointer(job.run, "best")
+    final = objective.judge(out, device)
+    best = read_pointer(out, "best")
     final.metrics.update(
-        parameters=sum(parameter.numel() for parameter in job.network.parameters()),
-        tokens=job.progress.tokens,
-        seconds=job.progress.seconds,
-        steps=job.progress.step,
-        model=None if best is None else best.relative_to(job.run).as_posix(),
-        languages=job.bundle.languages.model_dump(),
+        **cost,
+        task=objective.bundle.task,
+        model=None if best is None else best.relative_to(out).as_posix(),
+        languages=objective.bundle.languages.model_dump(),
     )
-    write_whole(job.run / "translations.jsonl", "".join(map(to_json_line, final.translations)))
-    write_whole(job.run / METRICS, to_json(final.metrics))
+    write_whole(out / final.file, "".join(map(to_json_line, final.rows)))
+    write_whole(out / METRICS, to_json(final.metrics))
     return final

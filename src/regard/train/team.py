@@ -20,10 +20,10 @@ from typing import Any, Self, TypeVar
 import torch
 from torch import nn
 
-from regard.data.batches import split
+from regard.data.examples import Numbers
 from regard.errors import TrainError
 from regard.train.shared import shared
-from regard.train.worker import Examples, Sums, Worker
+from regard.train.worker import Sums, Worker
 
 MOST = 8
 Result = TypeVar("Result")
@@ -68,10 +68,10 @@ class Team:
         for process in self._away:
             process.close()
 
-    def gradient(self, step: int, epoch: int, batches: list[Examples], readings: int = 1) -> Sums:
+    def gradient(self, step: int, epoch: int, batches: list[Numbers], readings: int = 1) -> Sums:
         """Differentiate the loss of these batches, summed over their target tokens; the sums tell how large it is."""
-        lengths = self._here.prepared.train.source_lengths, self._here.prepared.train.target_lengths
-        parts = [split(batch, *lengths, self.size) for batch in batches]
+        examples, seed = self._here.examples, self._here.config.train.seed
+        parts = [examples.split(batch, self.size, seed, epoch) for batch in batches]
         shares = [[part[number] for part in parts] for number in range(self.size)]
         done = self._each(Worker.gradient, [(step, epoch, share, readings) for share in shares])
         return Sums(sum(sums.loss for sums in done), sum(sums.nll for sums in done), sum(sums.tokens for sums in done))

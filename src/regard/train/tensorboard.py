@@ -29,12 +29,7 @@ class TensorBoardLog:
                 "train/tokens_per_second": event.tokens_per_second,
             }
         elif isinstance(event, Validated):
-            values = {
-                "valid/loss": event.loss,
-                "valid/bleu": event.bleu,
-                "valid/chrf": event.chrf,
-                "valid/exact_match": event.exact_match,
-            }
+            values = {"valid/loss": event.loss, **{f"valid/{name}": value for name, value in event.scores.items()}}
         elif isinstance(event, Diagnosed):
             for part in event.parts:
                 values |= {

@@ -5,22 +5,20 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.data.batches import make_batch, plan
-from regard.data.corpus import Corpus
+from regard.data.examples import ExampleSet
 from regard.engine.model import Model
 from regard.metrics.translation import bleu, chrf, exact_match
-from regard.text.build import TokenizerPair
 from regard.train.loss import TeacherForced, batch_loss
 
 VALIDATION_TOKENS = 4096
 
 
-def corpus_loss(network: TeacherForced, corpus: Corpus, tokenizers: TokenizerPair, device: torch.device) -> float:
-    """-log p of the references per token, end marks counted, in nats."""
+def corpus_loss(network: TeacherForced, examples: ExampleSet, device: torch.device) -> float:
+    """-log p of what is expected per token, end marks counted, in nats."""
     total, tokens = 0.0, 0
     with torch.no_grad():  # not inference mode: a table of positions that grows here is used in training again
-        for indices in plan(corpus.source_lengths, corpus.target_lengths, VALIDATION_TOKENS, seed=0, epoch=0):
-            batch = make_batch(corpus, indices, tokenizers)
+        for numbers in examples.plan(VALIDATION_TOKENS, seed=0, epoch=0):
+            batch = examples.batch(numbers, seed=0, epoch=0)
             _, nll = batch_loss(network, batch, 0.0, device)
             total += float(nll)
             tokens += batch.tokens

@@ -11,20 +11,15 @@ Alone, a worker has all of the batch and of the weights.
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.data.batches import make_batch
-from regard.data.prepare import Prepared
-from regard.models.network import EncoderDecoder
+from regard.data.examples import ExampleSet, Numbers
+from regard.models.network import Learner
 from regard.train.config import RunConfig
 from regard.train.loss import batch_loss
 from regard.train.optimizer import Optimizer
 from regard.train.shared import shared
-
-Examples = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +38,15 @@ class Worker:
         self,
         number: int,
         config: RunConfig,
-        prepared: Prepared,
-        network: EncoderDecoder,
+        examples: ExampleSet,
+        network: Learner,
         optimizer: Optimizer,
         gradients: list[list[Tensor]],  # of each worker, where there are several: in shared memory
         device: torch.device,
     ) -> None:
         self.number = number
         self.config = config
-        self.prepared = prepared
+        self.examples = examples
         self.network = network
         self.optimizer = optimizer
         self.gradients = gradients
@@ -62,25 +57,17 @@ class Worker:
             for parameter, total in zip(self.parameters, gradients[0], strict=True):
                 parameter.grad = total  # where `combine` adds up
 
-    def gradient(self, step: int, epoch: int, batches: list[Examples], readings: int) -> Sums:
+    def gradient(self, step: int, epoch: int, batches: list[Numbers], readings: int) -> Sums:
         """Differentiate the loss of these parts of the step's batches, each read once or twice."""
         train, several = self.config.train, len(self.gradients)
         torch.manual_seed((train.seed * 1_000_003 + step) * max(1, several) + self.number)
         self.network.train()
         found: list[Tensor] | None = None
         loss_sum, nll_sum, tokens = 0.0, 0.0, 0
-        for examples in batches:
-            if not len(examples):  # fewer examples than workers
+        for numbers in batches:
+            if not len(numbers):  # fewer examples than workers
                 continue
-            batch = make_batch(
-                self.prepared.train,
-                examples,
-                self.prepared.tokenizers,
-                dropout=self.config.text.dropout,
-                seed=train.seed,
-                epoch=epoch,
-                readings=readings,
-            )
+            batch = self.examples.batch(numbers, train.seed, epoch, readings)
             loss, nll = batch_loss(self.network, batch, train.label_smoothing, self.device, train.consistency)
             new = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
             if found is None:
@@ -122,7 +109,7 @@ def _gradients(parameters: list[nn.Parameter]) -> list[Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def gradient_buffers(network: EncoderDecoder, workers: int) -> list[list[Tensor]]:
+def gradient_buffers(network: Learner, workers: int) -> list[list[Tensor]]:
     """Where the gradients of several workers meet; one alone needs no such place."""
     if workers == 1:
         return []

@@ -11,13 +11,18 @@ const COLUMNS = [
   ["bleu", "BLEU", exact],
   ["chrf", "chrF", exact],
   ["exact_match", "exact match", (part) => `${exact(100 * part)} %`],
+  ["perplexity_word", "perplexity per word", exact],
+  ["bits_per_byte", "bits per byte", exact],
+  ["accuracy", "accuracy", (part) => `${exact(100 * part)} %`],
+  ["f1", "F1", exact],
 ];
 
 function validationTable(validations, best) {
+  const columns = COLUMNS.filter(([name]) => validations.some((event) => event[name] !== null));
   const rows = validations.map((event) => make("tr", { class: event.step === best ? "right" : null },
-    COLUMNS.map(([name, , spell], index) =>
+    columns.map(([name, , spell], index) =>
       make(index ? "td" : "th", { scope: index ? null : "row" }, event[name] === null ? "–" : spell(event[name])))));
-  const head = make("tr", {}, COLUMNS.map(([, title]) => make("th", { scope: "col" }, title)));
+  const head = make("tr", {}, columns.map(([, title]) => make("th", { scope: "col" }, title)));
   const table = make("table", { class: "numbers" }, make("thead", {}, head), make("tbody", {}, rows));
   const title = `Every validation (${validations.length}${best === null ? "" : "; the best is bold"})`;
   return make("details", { class: "card" }, make("summary", {}, title), make("div", { class: "scroll" }, table));

@@ -8,6 +8,7 @@ const REASONS = {
   minutes: "the run used all of its time",
   patience: "the run stopped when validation no longer improved",
   interrupted: "the run was interrupted",
+  counted: "its corpus was counted",
 };
 
 // What the run came to, in a few sentences.
@@ -47,5 +48,5 @@ export function overview(parent, data) {
     make("p", { class: "facts" }, facts.join(" · ")),
     make("p", { class: "story" }, story(data)),
     make("dl", { class: "figures-grid" }, data.cards.map(figureCard)));
-  if (!data.cards.some((card) => card.key === "bleu")) parent.append(empty("The model has not been evaluated yet."));
+  if (!data.cards.some((card) => ["perplexity", "accuracy"].includes(card.key))) parent.append(empty("The model has not been evaluated yet."));
 }

@@ -1,6 +1,7 @@
 // The page of a run: reads the data inside of the page and fills it, part by part.
 import { alignmentView } from "./alignment.js";
 import { beamView } from "./beam.js";
+import { confusionView } from "./confusion.js";
 import { empty, make, prose } from "./dom.js";
 import { flowView } from "./flow.js";
 import { exact, plural } from "./format.js";
@@ -76,6 +77,12 @@ if (data.explanation) {
 
 if (data.beam_tree) {
   part("search", "Search", "How it chose", searchLead(data.beam_tree), (section) => beamView(card(section), data.beam_tree));
+}
+
+if (data.confusion) {
+  part("confusion", "Confusion", "What it takes for what",
+    "Each row is a label, each column what the model said: the diagonal is right.",
+    (section) => confusionView(card(section), data.confusion));
 }
 
 part("samples", "Samples", "The same sentences over time",

@@ -1,0 +1,158 @@
+"""What a run trains on, whatever its task: which examples make the batches of an epoch, and the tensors they become.
+
+All is a pure function of the corpus, the seed and the epoch, so nothing has to be saved to resume in the middle of an epoch. It sees ids,
+never text or a model.
+
+Shapes: N examples, B examples of a batch, R readings of each, T tokens.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data.batches import Batch, ended, make_batch, padded, plan, split
+from regard.data.corpus import Corpus
+from regard.data.labelled import LabelledCorpus
+from regard.data.texts import TextCorpus
+from regard.text.build import TokenizerPair
+
+Numbers = NDArray[np.int64]
+"""Which examples, by number."""
+
+
+class ExampleSet(Protocol):
+    """A corpus as batches."""
+
+    def __len__(self) -> int: ...
+
+    def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
+        """The examples of each batch of an epoch, in order; each holds at most so many tokens, padding included."""
+        ...
+
+    def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
+        """A batch of this epoch cut into parts of about equally many tokens; some are empty where examples are few."""
+        ...
+
+    def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
+        """The tensors of these examples of this epoch."""
+        ...
+
+    def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
+        """Where these examples came from, for messages."""
+        ...
+
+
+class Pairs:
+    """Sentence pairs, segmented anew in each epoch where there is BPE-dropout."""
+
+    def __init__(self, corpus: Corpus, tokenizers: TokenizerPair, dropout: float = 0.0) -> None:
+        self.corpus, self._tokenizers, self._dropout = corpus, tokenizers, dropout
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
+        return plan(self.corpus.source_lengths, self.corpus.target_lengths, batch_tokens, seed, epoch)
+
+    def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
+        return split(batch, self.corpus.source_lengths, self.corpus.target_lengths, parts)
+
+    def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
+        return make_batch(self.corpus, numbers, self._tokenizers, self._dropout, seed, epoch, readings)
+
+    def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
+        return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+
+
+class Contexts:
+    """Documents cut into contexts, each with the start token before it."""
+
+    def __init__(self, corpus: TextCorpus, pad: int, longest: int, *, moving: bool) -> None:
+        """moving: the epoch decides where long documents are first cut; else the first context is as long as the others."""
+        self.corpus, self._pad, self._longest, self._moving = corpus, pad, longest, moving
+        self._cut = lru_cache(maxsize=2)(self._cut_now)
+
+    def __len__(self) -> int:
+        return len(self._cut(0, 0)[0])
+
+    def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
+        _, lengths = self._cut(seed, epoch)
+        return plan(lengths - 1, lengths - 1, batch_tokens, seed, epoch)  # the end mark is counted already
+
+    def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
+        _, lengths = self._cut(seed, epoch)
+        return split(batch, lengths, lengths, parts)
+
+    def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
+        chosen = np.asarray(numbers, dtype=np.int64)
+        starts, lengths = (part[chosen] for part in self._cut(seed, epoch))
+        width = int(lengths.max())
+        table = np.full((len(chosen), width + 1), self._pad, dtype=np.int64)
+        real = np.arange(width) < lengths[:, None]
+        table[:, 1:][real] = self.corpus.ids[(starts[:, None] + np.arange(width))[real]]
+        rows = torch.from_numpy(table)
+        return Batch(
+            source=rows.new_zeros(readings * len(chosen), 0),
+            target_in=rows[:, :-1],
+            target_out=rows[:, 1:],
+            indices=tuple(chosen.tolist()),
+            tokens=int(lengths.sum()),
+        )
+
+    def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
+        starts, _ = self._cut(seed, epoch)
+        return f"contexts from training tokens {_some([int(starts[number]) + 1 for batch in batches for number in batch])} on"
+
+    def _cut_now(self, seed: int, epoch: int) -> tuple[Numbers, Numbers]:
+        """Where each context begins, and how many tokens it has; together they are all tokens."""
+        offsets, longest = self.corpus.offsets, self._longest
+        sizes = np.diff(offsets)
+        first = np.full(len(sizes), longest, dtype=np.int64)
+        if self._moving:
+            generator = np.random.default_rng([seed, epoch, 1])
+            first = np.where(sizes > longest, generator.integers(1, longest, len(sizes), endpoint=True), longest)
+        pieces = 1 + np.maximum(0, -(-(sizes - first) // longest))  # of each document
+        document = np.repeat(np.arange(len(sizes)), pieces)
+        place = np.arange(len(document)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # of a piece in its document
+        starts = offsets[document] + np.where(place == 0, 0, first[document] + (place - 1) * longest)
+        ends = np.minimum(offsets[document] + first[document] + place * longest, offsets[document + 1])
+        return starts, ends - starts
+
+
+class Texts:
+    """Labelled texts; a batch expects one label of each."""
+
+    def __init__(self, corpus: LabelledCorpus, pad: int, end: int, labels: int) -> None:
+        self.corpus, self._pad, self._end, self._labels = corpus, pad, end, labels
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
+        return plan(self.corpus.lengths, self.corpus.lengths, batch_tokens, seed, epoch)
+
+    def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
+        return split(batch, self.corpus.lengths, self.corpus.lengths, parts)
+
+    def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
+        chosen = np.asarray(numbers, dtype=np.int64)
+        rows = self.corpus.texts(np.tile(chosen, readings))
+        labels = torch.from_numpy(self.corpus.labels[chosen])[:, None]
+        return Batch(
+            source=torch.from_numpy(ended(padded(rows, self._pad), rows.lengths, self._end)),
+            target_in=torch.full_like(labels, self._labels),
+            target_out=labels,
+            indices=tuple(chosen.tolist()),
+            tokens=len(chosen),
+        )
+
+    def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
+        return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+
+
+def _some(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:5])) + (", .." if len(numbers) > 5 else "")

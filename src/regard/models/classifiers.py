@@ -1,0 +1,154 @@
+"""Networks that tell which label a text has: bags of words and bigrams, recurrent, and the encoder of a Transformer (lectures 004).
+
+What each can know of a text: a bag of words its words, a bag of bigrams which stand side by side, a recurrent network their order, and a
+Transformer how all of them go together.
+
+Shapes: B batch, S tokens with the end mark, D width, L labels, F features of a text.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from regard.layers.dropout import Dropout
+from regard.models.config import BagConfig, RecurrentConfig, TransformerConfig
+from regard.models.network import Classifier
+from regard.models.recurrent import reset_parameters as reset_recurrent
+from regard.models.recurrent import source_encoder
+from regard.models.transformer import (
+    added_positions,
+    embedded,
+    encoder_block,
+    relative_bias,
+    rotary_positions,
+)
+from regard.models.transformer import reset_parameters as reset_transformer
+from regard.ops.masks import additive, real_tokens
+from regard.ops.probe import Probe, within
+
+
+class Bag(Classifier):
+    """logits = sum over features of weight times occurrences, over the length of that vector: a linear classifier."""
+
+    def __init__(self, config: BagConfig, vocabulary: int, labels: int) -> None:
+        super().__init__()
+        self.source_pad, self.target_pad = vocabulary - 1, labels
+        self.ngrams, self.weighting, self.buckets = config.ngrams, config.weighting, config.buckets
+        self.features = vocabulary + (config.buckets if config.ngrams == 2 else 0)
+        self.embedding = nn.Embedding(self.features, labels, padding_idx=self.source_pad)
+        self.bias = nn.Parameter(torch.zeros(labels))
+        self.dropout = Dropout(config.dropout)
+        self.register_buffer("rarity", torch.ones(self.features))  # log N / n of each feature; ones: counts as they are
+        self.register_buffer("outputs", torch.eye(labels), persistent=False)
+        nn.init.zeros_(self.embedding.weight)
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """[B, 1, L]: the logits themselves."""
+        features = self.features_of(source)  # [B, F]
+        rarity: Tensor = self.get_buffer("rarity")[features] * (features != self.source_pad)
+        length = self._length(features, rarity)
+        weights: Tensor = self.dropout(rarity / length)
+        logits: Tensor = (self.embedding(features) * weights[..., None]).sum(dim=1) + self.bias
+        return logits[:, None]
+
+    def output_table(self) -> Tensor:
+        """[L, L]: the hidden states are the logits."""
+        table: Tensor = self.get_buffer("outputs")
+        return table
+
+    def features_of(self, source: Tensor) -> Tensor:
+        """source [B, S] -> [B, F]: its tokens, and its pairs of neighbours; pad where there is none."""
+        words = source.masked_fill(source == 0, self.source_pad)  # the end mark tells nothing
+        if self.ngrams == 1:
+            return words
+        one, two = words[:, :-1], words[:, 1:]
+        pairs = self.source_pad + 1 + (one * 1_000_003 + two) % self.buckets
+        return torch.cat(
+            [words, pairs.masked_fill((one == self.source_pad) | (two == self.source_pad), self.source_pad)], dim=1
+        )
+
+    def learn_rarity(self, texts: list[Tensor]) -> None:
+        """From the training texts, ids [S] each: log N / n for a feature that n of N texts have."""
+        found = torch.zeros(self.features)
+        for text in texts:
+            found[sorted(set(self.features_of(text[None])[0].tolist()))] += 1
+        if self.weighting == "tfidf":
+            self.get_buffer("rarity").copy_(torch.log((1 + len(texts)) / (1 + found)) + 1.0)
+
+    def _length(self, features: Tensor, rarity: Tensor) -> Tensor:
+        """[B, 1]: the Euclidean length of the vector of a text, in which a feature that occurs c times has c times its rarity."""
+        same = (
+            features[:, :, None] == features[:, None, :]
+        )  # [B, F, F]: sum over i, j of r_i r_j where they are the same
+        squared = torch.einsum("bi,bij,bj->b", rarity, same.to(rarity.dtype), rarity)
+        return squared.sqrt().clamp_min(1e-6)[:, None]
+
+
+class RecurrentClassifier(Classifier):
+    """Where each direction of the last layer ended stands for the text."""
+
+    def __init__(self, config: RecurrentConfig, vocabulary: int, labels: int) -> None:
+        super().__init__()
+        self.source_pad, self.target_pad = vocabulary - 1, labels
+        self.source_embedding = nn.Embedding(vocabulary, config.embedding_width, padding_idx=self.source_pad)
+        self.scale = math.sqrt(config.embedding_width)
+        self.encoder = source_encoder(config)
+        self.output = nn.Parameter(torch.empty(labels, config.source_width))
+        self.dropout = Dropout(config.dropout)
+        reset_recurrent(self, config.cell)
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """[B, 1, D]"""
+        x = self.dropout(self.source_embedding(source) * self.scale)
+        _, summary = self.encoder(x, real_tokens(source, self.source_pad))
+        dropped: Tensor = self.dropout(summary)
+        return dropped[:, None]
+
+    def output_table(self) -> Tensor:
+        """[L, D]"""
+        return self.output
+
+
+class EncoderOnly(Classifier):
+    """The encoder of a Transformer, its states pooled: their mean, maximum, or that of a token before the text (Devlin et al. 2019)."""
+
+    def __init__(self, config: TransformerConfig, vocabulary: int, labels: int) -> None:
+        super().__init__()
+        self.source_pad, self.target_pad = vocabulary - 1, labels
+        self.pooling = config.pooling
+        self.source_embedding = nn.Embedding(vocabulary, config.width, padding_idx=self.source_pad)
+        self.source_positions = added_positions(config)
+        self.source_bias = relative_bias(config, bidirectional=True)
+        rotary = rotary_positions(config)
+        self.encoder = nn.ModuleList(encoder_block(config, rotary) for _ in range(config.depth[0]))
+        self.encoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+        self.output = nn.Parameter(torch.empty(labels, config.width))
+        self.dropout = Dropout(config.dropout)
+        reset_transformer(self)
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """[B, 1, D]"""
+        if self.pooling == "class":  # the end mark, where no text begins with it
+            source = torch.cat([torch.zeros_like(source[:, :1]), source], dim=1)
+        x: Tensor = self.dropout(embedded(self.source_embedding, self.source_positions, source, 0))
+        real = real_tokens(source, self.source_pad)
+        mask = additive(real[:, None, None, :], x.dtype)
+        if self.source_bias is not None:
+            mask = mask + self.source_bias(source.shape[1], source.shape[1])
+        for number, block in enumerate(self.encoder):
+            x = block(x, mask=mask, probe=within(probe, f"encoder.{number}"))
+        pooled: Tensor = self.dropout(self._pooled(self.encoder_norm(x), real[..., None]))
+        return pooled[:, None]
+
+    def _pooled(self, x: Tensor, real: Tensor) -> Tensor:
+        """x [B, S, D], real [B, S, 1] -> [B, D]"""
+        if self.pooling == "class":
+            return x[:, 0]
+        if self.pooling == "max":
+            return x.masked_fill(~real, -torch.inf).amax(dim=1)
+        return (x * real).sum(dim=1) / real.sum(dim=1)
+
+    def output_table(self) -> Tensor:
+        """[L, D]"""
+        return self.output

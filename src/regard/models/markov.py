@@ -1,0 +1,177 @@
+"""The Markov model of any order, smoothed or not: p(next token | the last few). It is fitted by counting and has no gradients.
+
+Its tables are a finite automaton. What it remembers of a sequence is, for each length n up to the order, the place of its last n tokens
+among the sequences of n tokens that occur; so a step looks up as many keys as the order is, and a whole text is read in as many passes.
+
+Shapes: B sentences, T tokens, k hypotheses each, R rows of any kind, n order, M different sequences, V tokens that can be said.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.models.counting import NONE, Ids, Places, count_sequences, count_tokens
+from regard.models.network import NextToken, StepRecord, sentences_of
+from regard.models.smoothing import Floats, Smoothing, estimate
+from regard.ops.probe import Probe
+
+Table = Floats | Places
+
+
+@dataclass(frozen=True, slots=True)
+class MarkovState:
+    """What each hypothesis remembers, [B * k, ..]."""
+
+    rows: Tensor
+    hypotheses: int  # k
+
+    def reorder(self, sentences: Tensor, parents: Tensor) -> "MarkovState":
+        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+        return MarkovState(
+            self.rows[(sentences[:, None] * self.hypotheses + parents).flatten()], hypotheses=parents.shape[1]
+        )
+
+
+class Successors:
+    """The words after each context: keys [M] ascending, context times V plus word, and what the context gives each word."""
+
+    def __init__(self, keys: Tensor, probabilities: Tensor, rest: Tensor, outputs: int) -> None:
+        self.keys, self.probabilities, self.rest, self.outputs = keys, probabilities, rest, outputs
+
+    def find(self, contexts: Tensor, words: Tensor) -> Tensor:
+        """The places of contexts with words after them, both [...]; NONE where that was not seen."""
+        if not len(self.keys):
+            return torch.full_like(contexts, NONE)
+        wanted = contexts * self.outputs + words
+        places = torch.searchsorted(self.keys, wanted).clamp_(max=len(self.keys) - 1)
+        real = (self.keys[places] == wanted) & (contexts != NONE) & (words < self.outputs)
+        return places.masked_fill_(~real, NONE)
+
+    def add_one(self, shorter: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
+        """p(w | h) [R] of words [R] after contexts [R], from that of the shorter context."""
+        places = self.find(contexts, words)
+        rest = torch.where(contexts != NONE, self.rest[contexts.clamp_min(0)].to(shorter.dtype), 1.0)
+        if not len(self.keys):
+            return rest * shorter
+        own = torch.where(places != NONE, self.probabilities[places.clamp_min(0)].to(shorter.dtype), 0.0)
+        return own + rest * shorter
+
+    def add_to(self, shorter: Tensor, contexts: Tensor) -> Tensor:
+        """p(. | h) [R, V] from that of the shorter context, for contexts [R]; where there is none, as it is."""
+        real = contexts != NONE
+        mixed = shorter * torch.where(real, self.rest[contexts.clamp_min(0)].to(shorter.dtype), 1.0)[:, None]
+        first, last = (torch.searchsorted(self.keys, (contexts + ahead) * self.outputs) for ahead in (0, 1))
+        counts = (last - first).masked_fill_(~real, 0)
+        rows = torch.repeat_interleave(counts)  # the row of each word
+        places = torch.arange(len(rows), device=rows.device) + (first - counts.cumsum(0) + counts)[rows]
+        mixed[rows, self.keys[places] % self.outputs] += self.probabilities[places].to(mixed.dtype)
+        return mixed
+
+
+class Markov(NextToken):
+    """p(w | last n tokens), as `models.smoothing` estimates it."""
+
+    def __init__(self, vocabulary: int, tables: Mapping[str, Tensor]) -> None:
+        """tables: `words` [V], the probabilities without context, and for contexts of 1, 2, .. n tokens the parts of their successors:
+        `1.keys`, `1.probabilities`, `1.rest`, `2.keys` and so on.
+        """
+        super().__init__()
+        self.target_pad = self.start_token = vocabulary - 1
+        self.order = (len(tables) - 1) // 3
+        _check_tables(tables, self.order, self.target_pad)
+        self.names = tuple(tables)
+        for name, table in tables.items():
+            self.register_buffer(name.replace(".", "_"), table)
+
+    @classmethod
+    def fit(cls, ids: Ids, begins: Places, vocabulary: int, order: int, smoothing: Smoothing) -> "Markov":
+        """Count documents: ids [N] without start tokens, and where each document begins."""
+        outputs = vocabulary - 1
+        longer = count_sequences(ids, begins, outputs, order + 1)
+        words, *estimates = estimate(count_tokens(ids, outputs), longer, smoothing)
+        tables: dict[str, Table] = {"words": words.probabilities + words.rest / outputs}
+        for length, (sequences, found) in enumerate(zip(longer, estimates, strict=True), 1):
+            tables |= {f"{length}.probabilities": found.probabilities, f"{length}.rest": found.rest}
+            tables[f"{length}.keys"] = sequences.keys
+        return cls(vocabulary, {name: as_table(table) for name, table in tables.items()})
+
+    def tables(self) -> dict[str, Tensor]:
+        """What it is made of."""
+        return {name: self.get_buffer(name.replace(".", "_")) for name in self.names}
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """[B, T, n]: after each token the place of the last 1, 2, .. n tokens."""
+        found = [target_in]
+        for length in range(1, self.order):
+            before = torch.cat([torch.full_like(target_in[:, :1], NONE), found[-1][:, :-1]], dim=1)
+            found.append(self._successors(length).find(before, target_in))
+        return torch.stack(found, dim=-1)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """places [..., n] -> log p [..., V]"""
+        return self.distribution(hidden.flatten(0, -2)).log().float().view(*hidden.shape[:-1], -1)
+
+    def distribution(self, places: Tensor) -> Tensor:
+        """places [R, n] -> p [R, V]"""
+        mixed = self.get_buffer("words").double().expand(len(places), -1)
+        for length in range(1, self.order + 1):
+            mixed = self._successors(length).add_to(mixed, places[:, length - 1])
+        return mixed
+
+    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """log p of targets [N] after places [N, n], without that of all others."""
+        found = self.get_buffer("words").double()[targets]
+        for length in range(1, self.order + 1):
+            found = self._successors(length).add_one(found, hidden[:, length - 1], targets)
+        return found.log().float()
+
+    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> MarkovState:
+        rows = self.get_buffer("1_keys").new_full((sentences_of(source, prefix), self.order), NONE)
+        if prefix is not None and prefix.shape[1]:
+            rows = self.hidden(prefix, prefix)[:, -1]
+        return MarkovState(rows, 1)
+
+    def step(
+        self, tokens: Tensor, state: MarkovState, record: bool = False
+    ) -> tuple[Tensor, MarkovState, StepRecord | None]:
+        words = tokens.flatten()
+        longer = [self._successors(length).find(state.rows[:, length - 1], words) for length in range(1, self.order)]
+        rows = torch.stack([words, *longer], dim=1)
+        return self.project(rows).view(*tokens.shape, -1), MarkovState(rows, tokens.shape[1]), None
+
+    def _successors(self, length: int) -> Successors:
+        """Of contexts of so many tokens."""
+        keys, probabilities, rest = (self.get_buffer(f"{length}_{part}") for part in ("keys", "probabilities", "rest"))
+        return Successors(keys, probabilities, rest, self.target_pad)
+
+
+def as_table(values: Table) -> Tensor:
+    """Numbers as they are kept: 64 bits for keys, 32 for probabilities."""
+    return torch.from_numpy(values if values.dtype == np.int64 else values.astype(np.float32))
+
+
+def _check_tables(tables: Mapping[str, Tensor], order: int, outputs: int) -> None:
+    """A `ValueError` says which table is missing, or does not fit the others."""
+    contexts = outputs + 1
+    expected: dict[str, int | None] = {"words": outputs}
+    for length in range(1, order + 1):
+        keys = tables.get(f"{length}.keys")
+        size = None if keys is None else len(keys)
+        expected |= {f"{length}.keys": size, f"{length}.probabilities": size, f"{length}.rest": contexts}
+        contexts = size or 0
+    check_sizes(tables, expected)
+
+
+def check_sizes(tables: Mapping[str, Tensor], expected: Mapping[str, int | None]) -> None:
+    """A `ValueError` says which table is missing, unknown or of another size than its neighbours ask for."""
+    for name, size in expected.items():
+        if name not in tables or size is None:
+            raise ValueError(f"no table {name!r}")
+        if tables[name].shape != (size,):
+            raise ValueError(f"{name} is {list(tables[name].shape)}, not [{size}]")
+    unknown = sorted(tables.keys() - expected.keys())
+    if unknown:
+        raise ValueError(f"unknown table {unknown[0]!r}")

@@ -1,0 +1,87 @@
+"""From counts to probabilities: by counts alone, or interpolated modified Kneser-Ney (Chen and Goodman 1998, section 5).
+
+Both have one form. With h the context, h' the same without its first token, a(h w) the count of w after h and D the discount of a count,
+
+    p(w | h) = (a(h w) - D(a(h w))) / a(h) + b(h) p(w | h'),    b(h) = (D(1) N_1(h) + D(2) N_2(h) + D(3) N_3+(h)) / a(h),
+
+where N_c(h) is how many different words follow h c times. Without discounts b(h) is 0: the longest context that was seen decides, and one
+that was not seen has b(h) = 1, which is backing off. Kneser and Ney count, below the highest order, not how often w follows h but after
+how many different words h w was seen. Below the single words stands the uniform distribution.
+
+Shapes: M different sequences, C their contexts, V tokens that can be said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.models.counting import Places, Sequences
+
+Smoothing = Literal["kneser_ney", "none"]
+Floats = NDArray[np.float64]
+
+USUAL_DISCOUNTS = (0.5, 1.0, 1.5)  # where a corpus is too small to tell
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Of the words after contexts of one length."""
+
+    probabilities: Floats
+    """[M] the first term of p(w | h)."""
+    rest: Floats
+    """[C] b(h), what is left to the shorter context."""
+
+
+def estimate(tokens: Places, longer: Sequence[Sequences], smoothing: Smoothing) -> list[Estimates]:
+    """For contexts of 0, 1, 2, .. tokens; `tokens` [V] and `longer` as `models.counting` counts them."""
+    outputs = len(tokens)
+    counts = [tokens, *(sequences.counts for sequences in longer)]
+    contexts = [np.zeros(outputs, dtype=np.int64), *(sequences.keys // outputs for sequences in longer)]
+    sizes = [1, outputs + 1, *(len(sequences.keys) for sequences in longer)]
+    if smoothing == "kneser_ney":
+        counts = _continuations(counts, contexts, longer, outputs)
+    return [
+        discounted(count, context, size, discounts(count) if smoothing == "kneser_ney" else (0.0, 0.0, 0.0))
+        for count, context, size in zip(counts, contexts, sizes, strict=False)
+    ]
+
+
+def discounted(counts: Places, contexts: Places, size: int, discount: tuple[float, float, float]) -> Estimates:
+    """counts [M] of words after contexts [M], of which there are `size`."""
+    total = np.bincount(contexts, weights=counts, minlength=size)
+    taken = np.array([0.0, *discount])[np.minimum(counts, 3)]
+    left = np.bincount(contexts, weights=taken, minlength=size)
+    seen = total > 0
+    rest = np.where(seen, left / np.where(seen, total, 1.0), 1.0)
+    return Estimates((counts - taken) / np.maximum(total[contexts], 1.0), rest)
+
+
+def discounts(counts: Places) -> tuple[float, float, float]:
+    """D(1), D(2), D(3+) = c - (c + 1) Y n_(c+1) / n_c with Y = n_1 / (n_1 + 2 n_2), n_c being how many sequences occur c times."""
+    n = np.bincount(np.minimum(counts, 5), minlength=6)[1:5].astype(np.float64)
+    if not n.all():
+        return USUAL_DISCOUNTS
+    y = n[0] / (n[0] + 2.0 * n[1])
+    one, two, three = (float(np.clip(c - (c + 1) * y * n[c] / n[c - 1], 0.0, c)) for c in (1, 2, 3))
+    return one, two, three
+
+
+def _continuations(
+    counts: Sequence[Places], contexts: Sequence[Places], longer: Sequence[Sequences], outputs: int
+) -> list[Places]:
+    """Counts by different words before; of the longest sequences, and of those that begin a document, they stay as they are."""
+    found = []
+    begins = np.zeros(outputs, dtype=np.bool_)
+    for level, (count, context) in enumerate(zip(counts, contexts, strict=True)):
+        if level:  # what the context begins with, the sequence begins with
+            begins = context == outputs if level == 1 else begins[context]
+        if level == len(longer):
+            found.append(count)
+            break
+        different = np.bincount(longer[level].ends, minlength=len(count))
+        found.append(np.where(begins, count, different))
+    return found

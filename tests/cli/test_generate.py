@@ -1,0 +1,124 @@
+"""`regard train --task generate`, `generate`, `score` and `evaluate` of language models, as a user runs them; and what users get wrong."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command
+
+LINES = [f"show me my {what} please" for what in ["directories"] * 2 + ["files"] * 3 + ["photos"] * 5]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
+    """A directory with a text and a counted and a trained model of it."""
+    home = tmp_path_factory.mktemp("generate")
+    (home / "text").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    common = ["--task", "generate", "--text", home / "text", "--valid-text", home / "text"]
+    counted = ["--set", "model.kind=markov", "--set", "model.order=1", "--set", "model.smoothing=none"]
+    result = command(
+        *("train", *common, "--out", home / "counted", *counted),
+        *("--set", "text.kind=word", "--set", "data.documents=line"),
+    )
+    assert result.code == 0, result.err
+    assert "perplexity" in result.err
+    trained = ["layers=1", "width=16", "heads=2", "feed_forward=16"]
+    result = command(
+        *("train", *common, "--out", home / "trained", "--set", "text.kind=char", "--set", "data.max_length=16"),
+        *(word for setting in trained for word in ("--set", f"model.{setting}")),
+        *("--set", "train.max_steps=3", "--set", "train.samples=1"),
+    )
+    assert result.code == 0, result.err
+    assert (home / "trained/report.html").exists()
+    return home
+
+
+def test_a_prompt_is_gone_on_with(home: Path, command: Command) -> None:
+    assert command("generate", home / "counted", "show me", "--beam", "1").out == "show me my photos please\n"
+    beam = command("generate", home / "counted", "show", "--beam", "3", "-n", "3").out
+    assert beam == "".join(
+        f"{'---' + chr(10) if n else ''}show me my {what} please\n"
+        for n, what in enumerate(("photos", "files", "directories"))
+    )
+    assert (
+        command("generate", home / "counted", "-", "--beam", "1", stdin="show me").out == "show me my photos please\n"
+    )
+
+
+def test_samples_have_seeds(home: Path, command: Command) -> None:
+    several = command("generate", home / "counted", "-n", "6", "--seed", "3").out.split("---\n")
+    assert len(several) == 6
+    assert {text.strip() for text in several} <= set(LINES)
+    assert len(set(several)) > 1
+    assert command("generate", home / "counted", "--seed", "4").out == several[1]
+    records = command("generate", home / "counted", "-n", "6", "--seed", "3", "--json").out.splitlines()
+    assert [json.loads(record)["text"] + "\n" for record in records] == several
+
+
+def test_every_sampling_option(home: Path, command: Command) -> None:
+    flags = ["--temperature", "0.7", "--top-k", "8", "--top-p", "0.9", "--no-repeat", "3", "--min-length", "5"]
+    result = command("generate", home / "trained", "show", *flags, "--max-length", "30", "--suppress", "e")
+    assert result.code == 0, result.err
+    assert result.out.startswith("show")
+    assert "e" not in result.out
+    assert command("generate", home / "trained", "--mbr", "4", "--max-length", "5").code == 0
+
+
+def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "some").write_text("show me my files please\nshow me my photos please\n", encoding="utf-8")
+    scores = command("score", home / "counted", "--text", tmp_path / "some").out.split()
+    assert [float(score) for score in scores] == pytest.approx([math.log(0.3), math.log(0.5)], abs=1e-4)
+    values = json.loads(command("evaluate", home / "counted", "--text", tmp_path / "some", "--json").out)
+    total = -math.log(0.3) - math.log(0.5)
+    assert values["perplexity"] == pytest.approx(math.exp(total / 12), rel=1e-5)
+    assert values["perplexity_word"] == pytest.approx(math.exp(total / 10), rel=1e-5)
+    assert values["bits_per_byte"] == pytest.approx(total / math.log(2) / 49, rel=1e-5)
+    assert "perplexity_word" in command("evaluate", home / "trained", "--text", tmp_path / "some").out
+    assert "generate" in command("info", home / "counted").out
+
+
+def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_run: Path) -> None:
+    (tmp_path / "empty").write_text("\n\n", encoding="utf-8")
+    out = ("--out", tmp_path / "out")
+    for arguments, message in (
+        (("train", "--task", "generate", "--text", tmp_path / "empty", *out), "no text in it"),
+        (("train", "--task", "generate", "--text", tmp_path / "none", *out), "no such file"),
+        (("train", "--task", "generate", *out), "needs a text"),
+        (("train", "--task", "paint", *out), "task = 'paint'"),
+        (("evaluate", home / "counted", "--text", tmp_path / "empty"), "no text to evaluate on"),
+        (("evaluate", home / "counted"), "--text F for a language model"),
+        (("score", home / "counted", "--src", tmp_path / "empty"), "--text F for a language model"),
+        (("translate", home / "counted"), "use `regard generate`"),
+        (("generate", small_run), "use `regard translate`"),
+        (("generate", home / "counted", "--temperature", "0"), "temperature = 0.0"),
+        (("generate", home / "counted", "--beam", "-1"), "beam = -1"),
+    ):
+        result = command(*arguments)
+        assert result.code == 2, arguments
+        assert message in result.err, result.err
+        assert sum(line.startswith("regard:") for line in result.err.splitlines()) == 1
+
+
+def test_classifying(command: Command, tmp_path: Path) -> None:
+    data, out = tmp_path / "data.tsv", tmp_path / "run"
+    data.write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
+    settings = ("model.kind=bag", "text.kind=word", "train.max_steps=30", "train.warmup=1", "train.learning_rate=0.05")
+    sets = [word for setting in settings for word in ("--set", setting)]
+    result = command("train", "--task", "classify", "--data", data, "--out", out, *sets)
+    assert result.code == 0, result.err
+    assert "accuracy 100.0 %" in result.err
+    assert '"confusion":{"labels":["bad","good"]' in (out / "report.html").read_text(encoding="utf-8")
+    assert command("classify", out, stdin="a fine one\ndull dull\n").out == "good\nbad\n"
+    [record] = command("classify", out, "--json", stdin="fine").out.splitlines()
+    assert json.loads(record)["probabilities"]["good"] > 0.5
+    values = json.loads(command("evaluate", out, "--data", data, "--json").out)
+    assert values["confusion"] == [[10, 0], [0, 10]]
+    assert "accuracy 1.0000" in command("evaluate", out, "--data", data).out
+    data.write_text("a fine film\tstrange\n", encoding="utf-8")
+    assert (
+        "data.tsv:1: no such label as 'strange'; the labels are bad, good"
+        in command("evaluate", out, "--data", data).err
+    )
+    assert "needs labelled texts" in command("train", "--task", "classify", "--out", tmp_path / "other").err
