@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from regard.engine.aligner import Aligner
     from regard.engine.runner import Network, Runner
     from regard.ops.probe import Probe
 
@@ -97,6 +98,12 @@ class Model:
 
         pads = (self.tokenizers.source.vocabulary.pad, self.tokenizers.target.vocabulary.pad)
         return Runner(self.network, source_pad=pads[0], target_pad=pads[1])
+
+    @cached_property
+    def _aligner(self) -> "Aligner":
+        from regard.engine.aligner import Aligner
+
+        return Aligner(self.tokenizers, self.evidence)
 
     @property
     def device(self) -> "torch.device":
@@ -265,23 +272,21 @@ class Model:
         batch_tokens: int = ALIGNMENT_BATCH_TOKENS,
     ) -> list[Alignment]:
         """Which source word each target word comes from: forced passes, no search. `settings`: how to tell, the model's own if None."""
-        from regard.engine.alignment import best_links
-
-        how = settings or self.alignment
         pairs = self._pairs(sources, targets)
-        source_words = [self.tokenizers.source.normalise(text).split() for text in sources]
-        target_words = [self.tokenizers.target.normalise(text).split() for text in targets]
-        counts = [(len(some), len(others)) for some, others in zip(source_words, target_words, strict=True)]
-        return [
-            Alignment(
-                best_links(weights, how.links, how.least),
-                weights,
-                source_words[number],
-                target_words[number],
-                number in pairs.cut,
-            )
-            for number, weights in enumerate(self._word_weights(pairs, counts, how, batch_tokens))
-        ]
+        return self._aligner.align(sources, targets, pairs, settings or self.alignment, batch_tokens)
+
+    def evidence(
+        self, pairs: Pairs, method: AlignmentMethod = "attention", batch_tokens: int = ALIGNMENT_BATCH_TOKENS
+    ) -> "list[Tensor]":
+        """For each pair what speaks for a link between tokens, [L, H, T, S] of every layer and head, the end marks last."""
+        from regard.engine.evidence import evidence
+
+        results: dict[int, Tensor] = {}
+        for batch in length_batches(pairs.widths, batch_tokens):
+            with self._turn:
+                found = evidence(self._runner, method, *pairs.rows(batch))
+            results.update(zip(batch, found, strict=True))
+        return [results[number] for number in range(len(pairs.sources))]
 
     def _encode(self, texts: Sequence[str], tokenizer: Tokenizer, side: str) -> tuple[list[list[int]], set[int]]:
         """The ids of each text, and the numbers of the texts whose end was left out."""
@@ -363,52 +368,10 @@ class Model:
 
     def _links(self, sources: Sequence[list[int]], found: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
         """The links of every hypothesis, from a forced pass over what was said."""
-        from regard.engine.alignment import best_links
-
         flat = [(sources[number], list(one.tokens)) for number, some in enumerate(found) for one in some]
         pairs = Pairs([source for source, _ in flat], [target for _, target in flat])
-        counts = [
-            (
-                max(self.tokenizers.source.words(source), default=-1) + 1,
-                len(self.tokenizers.target.decode(target).split()),
-            )
-            for source, target in flat
-        ]
-        how = self.alignment
-        weights = self._word_weights(pairs, counts, how, ALIGNMENT_BATCH_TOKENS)
-        links = iter([best_links(one, how.links, how.least) for one in weights])
+        links = iter(self._aligner.links(pairs, self.alignment, ALIGNMENT_BATCH_TOKENS))
         return [[next(links) for _ in some] for some in found]
-
-    def evidence(
-        self, pairs: Pairs, method: AlignmentMethod = "attention", batch_tokens: int = ALIGNMENT_BATCH_TOKENS
-    ) -> "list[Tensor]":
-        """For each pair what speaks for a link between tokens, [L, H, T, S] of every layer and head, the end marks last."""
-        from regard.engine.evidence import evidence
-
-        results: dict[int, Tensor] = {}
-        for batch in length_batches(pairs.widths, batch_tokens):
-            with self._turn:
-                found = evidence(self._runner, method, *pairs.rows(batch))
-            results.update(zip(batch, found, strict=True))
-        return [results[number] for number in range(len(pairs.sources))]
-
-    def _word_weights(
-        self, pairs: Pairs, counts: Sequence[tuple[int, int]], how: AlignmentConfig, batch_tokens: int
-    ) -> "list[Tensor]":
-        """For each pair the weights [target words, source words]; counts: the words of its source and of its target."""
-        from regard.engine.alignment import token_weights, word_weights
-
-        return [
-            word_weights(
-                token_weights(stack, how.layer, how.heads, how.said),
-                self.tokenizers.source.words(source),
-                self.tokenizers.target.words(target),
-                *count,
-            )
-            for stack, source, target, count in zip(
-                self.evidence(pairs, how.method, batch_tokens), pairs.sources, pairs.targets, counts, strict=True
-            )
-        ]
 
 
 def _placed(
