@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -53,27 +54,29 @@ def script_safe(text: str) -> str:
     return re.sub(r"[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def plain(value: Any, *, packed: bool = False) -> Any:
+def plain(value: Any, *, packed: bool = False, cut: bool = True) -> Any:
     """A value as JSON can hold it; a number that is not finite becomes null, a record its fields by name.
 
-    packed: arrays with named axes as base64 of little-endian float32, in which infinity stays what it is.
+    packed: arrays with named axes as base64 of little-endian float32, in which infinity stays what it is. cut: texts as a page shows them.
     """
+    inner = partial(plain, packed=packed, cut=cut)
+    text = shown_text if cut else whole_text
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, str):
-        return shown_text(value)
+        return text(value)
     if isinstance(value, NamedArray):
         return _array(value, packed)
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name), packed=packed) for field in fields(value)}
+        return {field.name: inner(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {shown_text(str(name)): plain(item, packed=packed) for name, item in value.items()}
+        return {text(str(name)): inner(item) for name, item in value.items()}
     if hasattr(value, "tolist"):  # an array or a number of numpy's or torch's
-        return plain(value.tolist(), packed=packed)
+        return inner(value.tolist())
     if isinstance(value, Iterable):
-        return [plain(item, packed=packed) for item in value]
+        return [inner(item) for item in value]
     return str(value)
 
 
@@ -89,6 +92,10 @@ def _array(array: NamedArray, packed: bool) -> dict[str, Any]:
 
 
 def shown_text(text: str) -> str:
-    """A text as the page can hold it: a very long one is cut, half of a surrogate pair becomes U+FFFD."""
-    cut = text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
-    return re.sub(r"[\ud800-\udfff]", "\ufffd", cut)
+    """A text as the page can hold it: a very long one is cut."""
+    return whole_text(text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…")
+
+
+def whole_text(text: str) -> str:
+    """A text as UTF-8 can hold it: half of a surrogate pair becomes U+FFFD."""
+    return re.sub(r"[\ud800-\udfff]", "\ufffd", text)

@@ -46,8 +46,11 @@ def check_suffix(path: Path) -> None:
 
 
 def to_data(explanations: Sequence[Explanation], *, packed: bool = False) -> dict[str, Any]:
-    """The records by the names of their fields, as JSON holds them; `docs/explain.md` says what they mean."""
-    return {"format": DATA_FORMAT, "explanations": plain(explanations, packed=packed)}
+    """The records by the names of their fields, as JSON holds them; `docs/explain.md` says what they mean.
+
+    packed: as a page holds them, very long texts cut.
+    """
+    return {"format": DATA_FORMAT, "explanations": plain(explanations, packed=packed, cut=packed)}
 
 
 def render_sentences(explanations: Sequence[Explanation]) -> str:
