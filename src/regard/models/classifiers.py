@@ -78,11 +78,11 @@ class Bag(Classifier):
 
     def _length(self, features: Tensor, rarity: Tensor) -> Tensor:
         """[B, 1]: the Euclidean length of the vector of a text, in which a feature that occurs c times has c times its rarity."""
-        same = (
-            features[:, :, None] == features[:, None, :]
-        )  # [B, F, F]: sum over i, j of r_i r_j where they are the same
-        squared = torch.einsum("bi,bij,bj->b", rarity, same.to(rarity.dtype), rarity)
-        return squared.sqrt().clamp_min(1e-6)[:, None]
+        ordered, order = features.sort(dim=1)
+        starts = torch.zeros_like(ordered)
+        starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        together = torch.zeros_like(rarity).scatter_add(1, starts.cumsum(dim=1), rarity.gather(1, order))
+        return together.square().sum(dim=1, keepdim=True).sqrt().clamp_min(1e-6)
 
 
 class RecurrentClassifier(Classifier):
