@@ -8,8 +8,6 @@ import pytest
 FIRST = [
     "import regard.train.config",
     "import regard.api",
-    "regard.load",
-    "from regard.train.events import Step",
     "pass",
 ]
 

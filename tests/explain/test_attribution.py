@@ -16,7 +16,8 @@ def test_integrated_gradients_are_complete(kind: str) -> None:
     """Over the whole source they sum to log p(y|x) - log p(y|nothing) (Sundararajan et al. 2017, proposition 1)."""
     model = trained_model(kind)
     source, target = model.tokenizers.source.encode(TEXT), model.tokenizers.target.encode(TARGET)
-    found, gap = integrated_gradients(model, source, target, points=128)
+    # with no positions added to embeddings, the first norm makes most of the path happen near zero: it needs more points
+    found, gap = integrated_gradients(model, source, target, points=512 if kind == "transformer" else 128)
     [score] = model.score([TEXT], [TARGET])
     hidden = model.forced([source], [target], Probe(edits={"encoder.words": torch.zeros_like}))
     nothing = torch.log_softmax(model.network.project(hidden), dim=-1)[0].gather(1, torch.tensor([*target, 0])[:, None])

@@ -1,6 +1,7 @@
 """An explanation says what the model did: every number is held against another way to get it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from explain.models import KINDS, trained_model
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
+from regard.explain.document import TEXT_LIMIT
 from regard.explain.explanation import Explanation
 from regard.explain.sentence_page import render_sentences, to_data, within_page, write_explanations
 from regard.translator import Model
@@ -130,6 +132,13 @@ def test_the_json_holds_every_number(explanation: Explanation, tmp_path: Path) -
         np.testing.assert_array_equal(np.isnan(hidden), np.isinf(explanation.computation[name].masked.values))
     assert read["source"]["words"] == ["la", "pomme", "dort"]
     assert read["logprob"] == explanation.logprob
+
+
+def test_the_json_holds_a_long_text_whole_and_a_page_its_beginning(explanation: Explanation) -> None:
+    text = "la pomme " * 1000
+    long = replace(explanation, source=replace(explanation.source, text=text))
+    assert to_data([long])["explanations"][0]["source"]["text"] == text
+    assert to_data([long], packed=True)["explanations"][0]["source"]["text"] == text[: TEXT_LIMIT - 1] + "…"
 
 
 def test_packed_numbers_are_the_same(explanation: Explanation) -> None:

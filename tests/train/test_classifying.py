@@ -60,6 +60,21 @@ def test_a_bag_is_a_sum_over_a_length() -> None:
 
 
 @torch.no_grad()
+def test_the_length_is_that_of_the_vector_of_features() -> None:
+    made = network(MODELS["bigrams"])
+    made.rarity.uniform_(0.5, 2.0)
+    texts = torch.randint(1, 6, (3, 12))  # few words, so that words and pairs are repeated
+    texts[1, 8:], texts[2] = 19, 19
+    vectors = torch.zeros(3, made.features)
+    for row, features in enumerate(made.features_of(texts).tolist()):
+        for feature in features:
+            vectors[row, feature] += made.rarity[feature] * (feature != 19)
+    lengths = vectors.norm(dim=1, keepdim=True).clamp_min(1e-6)
+    expected = vectors / lengths @ made.embedding.weight + made.bias
+    torch.testing.assert_close(made(texts), expected)
+
+
+@torch.no_grad()
 def test_rare_words_count_more() -> None:
     made = network(MODELS["bigrams"])
     made.learn_rarity([torch.tensor([3, 4]), torch.tensor([3, 5]), torch.tensor([3, 6])])

@@ -1,8 +1,9 @@
-"""What a setting is when it is not given."""
+"""What a setting is when it is not given, and what has no meaning for a task."""
 
 import pytest
 
-from regard.train.config import RATES, TrainConfig
+from regard.errors import ConfigError
+from regard.train.config import RATES, RunConfig, TrainConfig
 
 
 @pytest.mark.parametrize("kind", list(RATES))
@@ -14,3 +15,16 @@ def test_each_optimiser_begins_with_a_rate_that_suits_it(kind: str) -> None:
 def test_the_rate_not_given_is_that_of_the_default_optimiser_and_noam_s_factor_is_one() -> None:
     assert TrainConfig().learning_rate == TrainConfig.parse({}).learning_rate == RATES[TrainConfig().optimizer]
     assert TrainConfig.parse({"optimizer": "adam", "schedule": "noam"}).learning_rate == 1.0
+
+
+def test_a_preset_that_a_task_has_no_use_for_is_named() -> None:
+    values = {"task": "generate", "data": {"text": "a.txt"}, "model": {"preset": "tiny-deep"}}
+    with pytest.raises(
+        ConfigError,
+        match=r"model\.preset 'tiny-deep', which sets model\.encoder_layers, has no meaning for task 'generate'",
+    ):
+        RunConfig.parse(values)
+    with pytest.raises(ConfigError, match=r": model\.encoder_layers has no meaning for task 'generate'"):
+        RunConfig.parse({**values, "model": {"encoder_layers": 2}})
+    classifier = {"task": "classify", "data": {"labelled": "a.tsv"}, "model": {"preset": "tiny-deep"}}
+    assert RunConfig.parse(classifier).model.preset == "tiny-deep"  # type: ignore[union-attr]

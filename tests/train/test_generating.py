@@ -107,7 +107,7 @@ def test_settings_that_a_task_does_not_have(text: Path) -> None:
     values = settings(text)
     assert "data.src has no meaning" in complaint({**values, "data": {"text": "t", "src": "a", "tgt": "b"}})
     assert "model.encoder_layers has no meaning" in complaint({**values, "model": {"encoder_layers": 3}})
-    assert "selects by loss" in complaint({**values, "train": {"select": "bleu"}})
+    assert "train.select 'bleu' is for translations" in complaint({**values, "train": {"select": "bleu"}})
     assert "translate" in complaint({**values, "task": "paint"})
 
 

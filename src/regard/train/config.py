@@ -157,7 +157,7 @@ class RunConfig(Settings):
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
             )
         if self.task != "translate" and self.train.select == "bleu":
-            raise ValueError(f"train.select 'bleu' is for translations; task {self.task!r} does not have it")
+            raise ValueError(f"train.select 'bleu' is for translations, not for task {self.task!r}; leave it out")
         return self
 
     @model_validator(mode="after")
