@@ -327,7 +327,12 @@ def _ctranslate2(name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
 
     def run(rows: list[list[str]], beam: int, batch: int) -> list[Any]:
         found: list[Any] = translator.translate_batch(
-            rows, beam_size=beam, length_penalty=options["alpha"], max_batch_size=batch, batch_type="tokens"
+            rows,
+            beam_size=beam,
+            length_penalty=options["alpha"],
+            max_batch_size=batch,
+            batch_type="tokens",
+            max_decoding_length=2 * len(rows[0]) + 10,  # as regard's longest; else what does not end goes on to 256
         )
         return found
 

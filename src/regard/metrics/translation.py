@@ -32,7 +32,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "
 def bleu_and_length(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
 ) -> tuple[Score, float]:
-    """BLEU, and how long the hypotheses are beside the references: below 1 BLEU punishes them, above 1 their precision suffers."""
+    """BLEU, and the words of the hypotheses for each of the references: below 1 BLEU punishes them, above 1 their precision suffers."""
     metric = sacrebleu_bleu(tokenize, lowercase)
     _check(hypotheses, references)
     found = metric.corpus_score(list(hypotheses), [list(references)])
