@@ -151,7 +151,7 @@ def test_a_label_that_occurs_once_is_trained_on(tmp_path: Path) -> None:
     [
         ("", "no labelled texts in it"),
         ("a\tx\nb\tx\n", "only one label, 'x'"),
-        ("a\tx\nb\ty\n", "every label occurs once"),
+        ("a\tx\nb\ty\n", "every text has a label that no other has"),
         ("a\tx\nb\n", r"some\.tsv:2: no label"),
         ("a\tx\nb\t \n", r"some\.tsv:2: no label"),
     ],

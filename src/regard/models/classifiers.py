@@ -1,5 +1,7 @@
 """Networks that tell which label a text has: bags of words and bigrams, recurrent, and the encoder of a Transformer (lectures 004).
 
+The latter two can also tell the label of each token.
+
 What each can know of a text: a bag of words its words, a bag of bigrams which stand side by side, a recurrent network their order, and a
 Transformer how all of them go together.
 
@@ -86,11 +88,11 @@ class Bag(Classifier):
 
 
 class RecurrentClassifier(Classifier):
-    """Where each direction of the last layer ended stands for the text."""
+    """Where each direction of the last layer ended stands for the text; in tagging, its states for the tokens."""
 
-    def __init__(self, config: RecurrentConfig, vocabulary: int, labels: int) -> None:
+    def __init__(self, config: RecurrentConfig, vocabulary: int, labels: int, *, tagging: bool = False) -> None:
         super().__init__()
-        self.source_pad, self.target_pad = vocabulary - 1, labels
+        self.source_pad, self.target_pad, self.tagging = vocabulary - 1, labels, tagging
         self.source_embedding = nn.Embedding(vocabulary, config.embedding_width, padding_idx=self.source_pad)
         self.scale = math.sqrt(config.embedding_width)
         self.encoder = source_encoder(config)
@@ -99,11 +101,11 @@ class RecurrentClassifier(Classifier):
         reset_recurrent(self, config.cell)
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """[B, 1, D]"""
+        """[B, 1, D], or in tagging [B, S, D]"""
         x = self.dropout(self.source_embedding(source) * self.scale)
-        _, summary = self.encoder(x, real_tokens(source, self.source_pad))
-        dropped: Tensor = self.dropout(summary)
-        return dropped[:, None]
+        states, summary = self.encoder(x, real_tokens(source, self.source_pad))
+        dropped: Tensor = self.dropout(states if self.tagging else summary[:, None])
+        return dropped
 
     def output_table(self) -> Tensor:
         """[L, D]"""
@@ -111,11 +113,14 @@ class RecurrentClassifier(Classifier):
 
 
 class EncoderOnly(Classifier):
-    """The encoder of a Transformer, its states pooled: their mean, maximum, or that of a token before the text (Devlin et al. 2019)."""
+    """The encoder of a Transformer, its states pooled: their mean, maximum, or that of a token before the text (Devlin et al. 2019).
 
-    def __init__(self, config: TransformerConfig, vocabulary: int, labels: int) -> None:
+    In tagging they are not pooled.
+    """
+
+    def __init__(self, config: TransformerConfig, vocabulary: int, labels: int, *, tagging: bool = False) -> None:
         super().__init__()
-        self.source_pad, self.target_pad = vocabulary - 1, labels
+        self.source_pad, self.target_pad, self.tagging = vocabulary - 1, labels, tagging
         self.pooling = config.pooling
         self.source_embedding = nn.Embedding(vocabulary, config.width, padding_idx=self.source_pad)
         self.source_positions = added_positions(config)
@@ -128,7 +133,7 @@ class EncoderOnly(Classifier):
         reset_transformer(self)
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """[B, 1, D]"""
+        """[B, 1, D], or in tagging [B, S, D]"""
         if self.pooling == "class":  # the end mark, where no text begins with it
             source = torch.cat([torch.zeros_like(source[:, :1]), source], dim=1)
         x: Tensor = self.dropout(embedded(self.source_embedding, self.source_positions, source, 0))
@@ -138,8 +143,9 @@ class EncoderOnly(Classifier):
             mask = mask + self.source_bias(source.shape[1], source.shape[1])
         for number, block in enumerate(self.encoder):
             x = block(x, mask=mask, probe=within(probe, f"encoder.{number}"))
-        pooled: Tensor = self.dropout(self._pooled(self.encoder_norm(x), real[..., None]))
-        return pooled[:, None]
+        x = self.encoder_norm(x)
+        dropped: Tensor = self.dropout(x if self.tagging else self._pooled(x, real[..., None])[:, None])
+        return dropped
 
     def _pooled(self, x: Tensor, real: Tensor) -> Tensor:
         """x [B, S, D], real [B, S, 1] -> [B, D]"""

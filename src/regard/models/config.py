@@ -15,6 +15,9 @@ Task = Literal["translate", "generate", "classify"]
 Documents = Literal["file", "line"]
 """What is a text to a language model: all lines together, or each by itself."""
 
+LabelsOf = Literal["text", "token"]
+"""What a classifier tells the label of: a text, or each of its words (tagging)."""
+
 PRESETS: dict[str, dict[str, dict[str, int]]] = {
     "transformer": {
         "tiny": {"layers": 4, "width": 128, "heads": 4, "feed_forward": 256},

@@ -96,7 +96,7 @@ class TrainConfig(Settings):
 
 _PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt")
 _TEXTS = ("text", "valid_text", "test_text", "documents")
-_LABELLED = ("labelled", "valid_labelled", "test_labelled")
+_LABELLED = ("labelled", "valid_labelled", "test_labelled", "labels_of")
 _SOURCE = ("encoder_layers", "encoder_width", "encoder", "input_feeding", "bidirectional", "kernel")
 MEANINGLESS: dict[Task, tuple[str, ...]] = {
     "translate": (*(f"data.{name}" for name in (*_TEXTS, *_LABELLED)), "model.pooling"),
@@ -142,6 +142,18 @@ class RunConfig(Settings):
         if self.task == "classify" and self.data.labelled is None:
             raise ValueError(
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
+            )
+        if self.data.labels_of == "token" and self.model.kind == "bag":
+            raise ValueError(
+                "model.kind 'bag' has no order, so data.labels_of 'token' asks too much; choose 'recurrent' or 'transformer'"
+            )
+        if (
+            self.data.labels_of == "token"
+            and isinstance(self.model, TransformerConfig)
+            and self.model.pooling != "mean"
+        ):
+            raise ValueError(
+                f"model.pooling {self.model.pooling!r} has no meaning for data.labels_of 'token', where nothing is pooled; leave it out"
             )
         if self.task != "translate" and self.train.select == "bleu":
             raise ValueError(f"train.select 'bleu' is for translations; task {self.task!r} does not have it")
