@@ -9,6 +9,7 @@ Shapes: B batch, S tokens with the end mark, D width, L labels, F features of a 
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +30,10 @@ from regard.models.transformer import reset_parameters as reset_transformer
 from regard.ops.masks import additive, real_tokens
 from regard.ops.probe import Probe, within
 
+MIXER = (
+    0x9E3779B97F4A7C15 - 2**64
+)  # 2^64 / golden ratio: the upper half of a product depends on all of the other factor (Knuth, 6.4)
+
 
 class Bag(Classifier):
     """logits = sum over features of weight times occurrences, over the length of that vector: a linear classifier."""
@@ -36,22 +41,35 @@ class Bag(Classifier):
     def __init__(self, config: BagConfig, vocabulary: int, labels: int) -> None:
         super().__init__()
         self.source_pad, self.target_pad = vocabulary - 1, labels
-        self.ngrams, self.weighting, self.buckets = config.ngrams, config.weighting, config.buckets
-        self.features = vocabulary + (config.buckets if config.ngrams == 2 else 0)
+        self.ngrams, self.opening, self.buckets = config.ngrams, config.opening, config.buckets
+        self.weighting, self.binary = config.weighting, config.binary
+        self.features = vocabulary + (config.buckets if config.ngrams == 2 or config.opening else 0)
         self.embedding = nn.Embedding(self.features, labels, padding_idx=self.source_pad)
         self.bias = nn.Parameter(torch.zeros(labels))
         self.dropout = Dropout(config.dropout)
-        self.register_buffer("rarity", torch.ones(self.features))  # log N / n of each feature; ones: counts as they are
+        self.register_buffer(
+            "rarity", torch.ones(self.features)
+        )  # log N / n of each feature; or one: counts as they are
         self.register_buffer("outputs", torch.eye(labels), persistent=False)
         nn.init.zeros_(self.embedding.weight)
+        if config.weighting == "bayes":
+            self.register_buffer("evidence", torch.zeros(self.features, labels))
+            nn.init.ones_(self.embedding.weight)  # it begins as naive Bayes
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """[B, 1, L]: the logits themselves."""
         features = self.features_of(source)  # [B, F]
         rarity: Tensor = self.get_buffer("rarity")[features] * (features != self.source_pad)
-        length = self._length(features, rarity)
+        same = (features[:, :, None] == features[:, None, :]).to(rarity.dtype)  # [B, F, F]
+        if self.binary:
+            rarity = rarity / same.sum(dim=2)  # those that are the same add up to one
+        # the length of a vector in which a feature is the sum of those that are the same
+        length = torch.einsum("bi,bij,bj->b", rarity, same, rarity).sqrt().clamp_min(1e-6)[:, None]
         weights: Tensor = self.dropout(rarity / length)
-        logits: Tensor = (self.embedding(features) * weights[..., None]).sum(dim=1) + self.bias
+        votes = self.embedding(features)
+        if self.weighting == "bayes":
+            votes = votes * self.get_buffer("evidence")[features]
+        logits: Tensor = (votes * weights[..., None]).sum(dim=1) + self.bias
         return logits[:, None]
 
     def output_table(self) -> Tensor:
@@ -60,31 +78,42 @@ class Bag(Classifier):
         return table
 
     def features_of(self, source: Tensor) -> Tensor:
-        """source [B, S] -> [B, F]: its tokens, and its pairs of neighbours; pad where there is none."""
+        """source [B, S] -> [B, F]: its tokens, its pairs of neighbours and its openings; pad where there is none."""
         words = source.masked_fill(source == 0, self.source_pad)  # the end mark tells nothing
-        if self.ngrams == 1:
-            return words
-        one, two = words[:, :-1], words[:, 1:]
-        pairs = self.source_pad + 1 + (one * 1_000_003 + two) % self.buckets
-        return torch.cat(
-            [words, pairs.masked_fill((one == self.source_pad) | (two == self.source_pad), self.source_pad)], dim=1
+        features = [words]
+        if self.ngrams == 2:
+            one, two = words[:, :-1], words[:, 1:]
+            features.append(self._placed(self._mixed(one, two), (one != self.source_pad) & (two != self.source_pad)))
+        mixed = torch.full_like(words[:, :1], self.source_pad)
+        for place in range(min(self.opening, words.shape[1])):
+            word = words[:, place : place + 1]
+            mixed = self._mixed(mixed, word)
+            features.append(self._placed(mixed, word != self.source_pad))
+        return torch.cat(features, dim=1)
+
+    def _mixed(self, one: Tensor, two: Tensor) -> Tensor:
+        return (one * (self.source_pad + 1) + two) * MIXER >> 32
+
+    def _placed(self, mixed: Tensor, there: Tensor) -> Tensor:
+        """The bucket of what was mixed, behind the tokens; pad where it is not there."""
+        return (self.source_pad + 1 + mixed % self.buckets).masked_fill(~there, self.source_pad)
+
+    def learn_features(self, texts: Sequence[Tensor], labels: Sequence[int]) -> None:
+        """From the training texts, ids [S] each: what no text has counts nothing; a feature that n of N have, log N / n (tfidf).
+
+        bayes: log p(f given l) / p(f given another label), from how many texts of a label have f, each once more (Wang and Manning 2012).
+        """
+        having = torch.zeros(self.features, self.target_pad)
+        for text, label in zip(texts, labels, strict=True):
+            having[sorted(set(self.features_of(text[None])[0].tolist())), label] += 1
+        found = having.sum(dim=1)
+        if self.weighting == "bayes":
+            mine, others = having + 1.0, found[:, None] - having + 1.0
+            self.get_buffer("evidence").copy_((mine / mine.sum(dim=0)).log() - (others / others.sum(dim=0)).log())
+        rarity = (
+            torch.log((1 + len(texts)) / (1 + found)) + 1.0 if self.weighting == "tfidf" else torch.ones_like(found)
         )
-
-    def learn_rarity(self, texts: list[Tensor]) -> None:
-        """From the training texts, ids [S] each: log N / n for a feature that n of N texts have."""
-        found = torch.zeros(self.features)
-        for text in texts:
-            found[sorted(set(self.features_of(text[None])[0].tolist()))] += 1
-        if self.weighting == "tfidf":
-            self.get_buffer("rarity").copy_(torch.log((1 + len(texts)) / (1 + found)) + 1.0)
-
-    def _length(self, features: Tensor, rarity: Tensor) -> Tensor:
-        """[B, 1]: the Euclidean length of the vector of a text, in which a feature that occurs c times has c times its rarity."""
-        same = (
-            features[:, :, None] == features[:, None, :]
-        )  # [B, F, F]: sum over i, j of r_i r_j where they are the same
-        squared = torch.einsum("bi,bij,bj->b", rarity, same.to(rarity.dtype), rarity)
-        return squared.sqrt().clamp_min(1e-6)[:, None]
+        self.get_buffer("rarity").copy_(rarity * (found > 0))
 
 
 class RecurrentClassifier(Classifier):

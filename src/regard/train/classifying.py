@@ -58,12 +58,11 @@ class Classifying:
         return {"too_long": train.too_long, "empty": train.empty, "held_out": held_out}
 
     def begin(self, network: Learner) -> None:
-        """A bag learns which words are rare before it learns what they tell."""
+        """A bag learns which features there are, and how rare, before it learns what they tell."""
         if isinstance(network, Bag):
             every = np.arange(len(self.prepared.train))
-            network.learn_rarity(
-                [torch.from_numpy(ids.astype(np.int64)) for ids in self.prepared.train.texts(every).rows()]
-            )
+            texts = [torch.from_numpy(ids.astype(np.int64)) for ids in self.prepared.train.texts(every).rows()]
+            network.learn_features(texts, self.prepared.train.labels.tolist())
 
     def loss(self, network: Learner, device: torch.device) -> float:
         return corpus_loss(network, self._valid, device)
