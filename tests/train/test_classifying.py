@@ -80,12 +80,18 @@ def test_bigrams_and_openings_have_places_of_their_own() -> None:
 
 
 @torch.no_grad()
+def test_a_bucket_belongs_to_the_bigram_that_came_first() -> None:
+    made = network(BagConfig(ngrams=2, buckets=1))
+    made.learn_features([torch.tensor([3, 4]), torch.tensor([4, 3])], [0, 1])
+    assert made.features_of(torch.tensor([[3, 4, 3, 0]]))[0].tolist() == [3, 4, 3, 19, 20, 19, 19]
+
+
+@torch.no_grad()
 def test_bayes_begins_as_naive_bayes() -> None:
     torch.manual_seed(1)
     made: Any = build_model(BagConfig(weighting="bayes"), 9, 9, joint=True, task="classify", labels=2).eval()
     made.learn_features([torch.tensor([3, 4, 3]), torch.tensor([3, 5]), torch.tensor([5])], [0, 1, 1])
-    # of 8 + 2 and 8 + 3 features of the labels' texts, one more of each of the 9
-    given = {3: (2 / 11, 2 / 12), 4: (2 / 11, 1 / 12), 5: (1 / 11, 3 / 12)}
+    given = {3: (2 / 5, 2 / 6), 4: (2 / 5, 1 / 6), 5: (1 / 5, 3 / 6)}  # of the texts of each label, and one more
     for word, (one, two) in given.items():
         ratio = torch.log(torch.tensor(one / two))
         torch.testing.assert_close(made(torch.tensor([[word, 0]]))[0], torch.stack([ratio, -ratio]))

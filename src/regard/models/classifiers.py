@@ -51,6 +51,8 @@ class Bag(Classifier):
             "rarity", torch.ones(self.features)
         )  # log N / n of each feature; or one: counts as they are
         self.register_buffer("outputs", torch.eye(labels), persistent=False)
+        if self.features > vocabulary:  # what a bucket stands for; infinity: for all that fall into it
+            self.register_buffer("owner", torch.full((config.buckets,), torch.inf, dtype=torch.float64))
         nn.init.zeros_(self.embedding.weight)
         if config.weighting == "bayes":
             self.register_buffer("evidence", torch.zeros(self.features, labels))
@@ -80,40 +82,60 @@ class Bag(Classifier):
     def features_of(self, source: Tensor) -> Tensor:
         """source [B, S] -> [B, F]: its tokens, its pairs of neighbours and its openings; pad where there is none."""
         words = source.masked_fill(source == 0, self.source_pad)  # the end mark tells nothing
-        features = [words]
+        if self.features == self.source_pad + 1:
+            return words
+        mixed, there = self._several(words)
+        place, owner = mixed % self.buckets, self.get_buffer("owner")
+        there = there & ((owner[place] == mixed) | owner[place].isinf())
+        return torch.cat([words, (self.source_pad + 1 + place).masked_fill(~there, self.source_pad)], dim=1)
+
+    def _several(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """words [B, S] -> what stands for each pair and each opening, in 32 bits, and whether it is there."""
+        mixed, there = [], []
         if self.ngrams == 2:
             one, two = words[:, :-1], words[:, 1:]
-            features.append(self._placed(self._mixed(one, two), (one != self.source_pad) & (two != self.source_pad)))
-        mixed = torch.full_like(words[:, :1], self.source_pad)
+            mixed.append(self._mixed(one, two))
+            there.append((one != self.source_pad) & (two != self.source_pad))
+        last = torch.full_like(words[:, :1], self.source_pad)
         for place in range(min(self.opening, words.shape[1])):
             word = words[:, place : place + 1]
-            mixed = self._mixed(mixed, word)
-            features.append(self._placed(mixed, word != self.source_pad))
-        return torch.cat(features, dim=1)
+            last = self._mixed(last, word)
+            mixed.append(last)
+            there.append(word != self.source_pad)
+        return torch.cat(mixed, dim=1), torch.cat(there, dim=1)
 
     def _mixed(self, one: Tensor, two: Tensor) -> Tensor:
         return (one * (self.source_pad + 1) + two) * MIXER >> 32
-
-    def _placed(self, mixed: Tensor, there: Tensor) -> Tensor:
-        """The bucket of what was mixed, behind the tokens; pad where it is not there."""
-        return (self.source_pad + 1 + mixed % self.buckets).masked_fill(~there, self.source_pad)
 
     def learn_features(self, texts: Sequence[Tensor], labels: Sequence[int]) -> None:
         """From the training texts, ids [S] each: what no text has counts nothing; a feature that n of N have, log N / n (tfidf).
 
         bayes: log p(f given l) / p(f given another label), from how many texts of a label have f, each once more (Wang and Manning 2012).
         """
+        self._give_buckets(texts)
         having = torch.zeros(self.features, self.target_pad)
         for text, label in zip(texts, labels, strict=True):
             having[sorted(set(self.features_of(text[None])[0].tolist())), label] += 1
         found = having.sum(dim=1)
         if self.weighting == "bayes":
-            mine, others = having + 1.0, found[:, None] - having + 1.0
-            self.get_buffer("evidence").copy_((mine / mine.sum(dim=0)).log() - (others / others.sum(dim=0)).log())
+            seen = found > 0
+            mine, others = having[seen] + 1.0, (found[:, None] - having)[seen] + 1.0
+            self.get_buffer("evidence")[seen] = (mine / mine.sum(dim=0)).log() - (others / others.sum(dim=0)).log()
         rarity = (
             torch.log((1 + len(texts)) / (1 + found)) + 1.0 if self.weighting == "tfidf" else torch.ones_like(found)
         )
         self.get_buffer("rarity").copy_(rarity * (found > 0))
+
+    def _give_buckets(self, texts: Sequence[Tensor]) -> None:
+        """To whoever comes first: what shares a bucket with another is left out, in training and after."""
+        if self.features == self.source_pad + 1:
+            return
+        owner = self.get_buffer("owner")
+        for text in texts:
+            mixed, there = self._several(text[None])
+            for one in mixed[there].tolist():
+                if owner[one % self.buckets].isinf():
+                    owner[one % self.buckets] = one
 
 
 class RecurrentClassifier(Classifier):

@@ -290,7 +290,7 @@ class BagConfig(Settings):
     binary: bool = False
     """Count a feature once, however often a text has it."""
     buckets: int = Field(default=2**20, ge=1, le=10_000_000)
-    """Places for bigrams and openings; those that share one are taken for the same."""
+    """Places for bigrams and openings; of those that share one, the first in the training texts has it."""
     dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of features left out in training."""
 
