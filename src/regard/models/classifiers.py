@@ -131,11 +131,12 @@ class Bag(Classifier):
         if self.features == self.source_pad + 1:
             return
         owner = self.get_buffer("owner")
+        first: dict[int, int] = {}
         for text in texts:
             mixed, there = self._several(text[None])
             for one in mixed[there].tolist():
-                if owner[one % self.buckets].isinf():
-                    owner[one % self.buckets] = one
+                first.setdefault(one % self.buckets, one)
+        owner[list(first)] = torch.tensor(list(first.values()), dtype=owner.dtype, device=owner.device)
 
 
 class RecurrentClassifier(Classifier):
