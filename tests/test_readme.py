@@ -116,6 +116,14 @@ def test_classifying(home: Path) -> None:
     assert "accuracy" in _shell(evaluate, home)
 
 
+def test_tagging(home: Path) -> None:
+    (home / "tagged.tsv").write_text("they\tP\ncan\tV\nfish\tN\n\n" * 10, encoding="utf-8")
+    train, classify, evaluate = BLOCKS["tagging"].strip().split("\n")
+    _shell(f"{train} {SMALL}", home)
+    assert [line.split("\t")[0] for line in _shell(classify, home).splitlines()] == ["they", "can", "fish", ""]
+    assert "accuracy" in _shell(evaluate, home)
+
+
 def test_comparing(home: Path) -> None:
     (home / "run.toml").write_text("[data]\npocket = 300\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from regard.bundle.ctranslate2 import Precision
     from regard.engine.labeller import Labeller
+    from regard.engine.tagger import Tagger
     from regard.engine.writer import Writer
     from regard.explain.explain import Part
     from regard.explain.explanation import Explanation
@@ -48,10 +49,10 @@ class Model(engine.Model):
 
 def load(
     path: str | Path, device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: "Precision" = "float32"
-) -> "Model | Writer | Labeller":
+) -> "Model | Writer | Labeller | Tagger":
     """The model of a bundle, or of a run: its best checkpoint, else its latest.
 
-    A `Model` translates, a `Writer` generates, a `Labeller` classifies.
+    A `Model` translates, a `Writer` generates, a `Labeller` classifies texts and a `Tagger` their words.
     `engine`: `torch` does everything; `ct2` is CTranslate2, which translates several times faster on a CPU, and what it cannot do is an
     error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights, float32 or int8.
     What generates or classifies runs on torch.

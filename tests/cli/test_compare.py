@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from explain.made import PAIRS, finished_run
+from explain.made import PAIRS, finished_classifier, finished_run, finished_writer
 from regard.settings import merged
 
 
@@ -93,3 +93,14 @@ def test_what_cannot_be_compared(command, runs: Path, tmp_path: Path) -> None:
     assert f"--baseline {runs / 'young'}: not the directory of a finished run" in line
     for option, value in (("--format", "html"), ("--metric", "comet"), ("--tokenize", "moses")):
         assert f"{option} {value}: not one of" in complaint(command("compare", runs, option, value))
+
+
+def test_runs_of_other_tasks(command, runs: Path, tmp_path: Path) -> None:
+    labels, texts = finished_classifier(tmp_path / "labels", wrong=[1]), finished_writer(tmp_path / "texts")
+    result = command("compare", labels, "--format", "markdown")
+    assert (result.code, result.err) == (0, "")
+    assert "| labels | 1 | 95.0 | 0.500 |" in result.out
+    result = command("compare", texts, "--format", "json")
+    assert json.loads(result.out)["rows"][0]["scores"]["perplexity_word"]["mean"] == 90.0
+    line = complaint(command("compare", runs / "pre-1", labels))
+    assert f"{labels}: its task is to classify, but that of {runs / 'pre-1'} is to translate" in line

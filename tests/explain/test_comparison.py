@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explain.made import PAIRS, finished_run, result
+from explain.made import PAIRS, finished_classifier, finished_run, finished_writer, result
 from regard.errors import DataError
 from regard.explain.comparison import Comparison, compare_runs, differing, is_finished, length_buckets, row_names
 from regard.explain.figures import draw_comparison
@@ -130,7 +130,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"translations\.jsonl: a line without 'reference'"):
         result(run)
     (run / "translations.jsonl").write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match="no translations"):
+    with pytest.raises(DataError, match="no sentences in it"):
         result(run)
     (run / "translations.jsonl").write_bytes(b"\xff")
     with pytest.raises(DataError, match=r"translations\.jsonl: cannot be read as UTF-8 text"):
@@ -215,3 +215,56 @@ def test_the_figure_draws_every_row_and_length(comparison: Comparison, tmp_path:
     words = re.findall(r"<!-- (.+?) -->", text)
     for word in ("norm=post", "norm=pre", "BLEU", "words in the source sentence", "1-3", "12-13"):
         assert word in words
+
+
+def test_classifiers_are_compared_by_their_labels(tmp_path: Path) -> None:
+    runs = [
+        finished_classifier(tmp_path / "bag", {"model": {"kind": "bag"}}, wrong=range(9)),
+        finished_classifier(tmp_path / "lstm", {"model": {"kind": "recurrent"}}, wrong=[0]),
+    ]
+    comparison = compare_runs([result(run) for run in runs], resamples=RESAMPLES)
+    assert [row.scores["accuracy"] for row in comparison.rows] == [[11 / 20], [19 / 20]]
+    assert comparison.rows[1].against is not None
+    assert comparison.rows[1].against.difference == pytest.approx(8 / 20)
+    by_f1 = compare_runs([result(run) for run in runs], metric="f1", resamples=RESAMPLES)
+    assert by_f1.rows[1].scores["f1"] == [pytest.approx((18 / 19 + 20 / 21) / 2)]  # not metrics.json's
+    text = to_markdown(comparison, by_length=True)
+    assert "|  | runs | accuracy % | F1 | difference | p |" in text
+    assert "| kind=recurrent dropout=0.2 | 1 | 95.0 | 0.500 | +40.0 | 0.020 |" in text
+    assert "- 20 texts of the test set" in text
+    assert comparison.rows[0].measured("sentences_per_second") == [10.0]
+    with pytest.raises(DataError, match="runs that classify are not tested by it; choose accuracy or f1"):
+        compare_runs([result(run) for run in runs], metric="bleu")
+
+
+def test_taggers_are_compared_word_by_word(tmp_path: Path) -> None:
+    token = {"data": {"labels_of": "token"}, "model": {"kind": "recurrent"}}
+    tagger = result(finished_classifier(tmp_path / "tagger", token, wrong=range(5)))
+    assert compare_runs([tagger]).rows[0].scores["accuracy"] == [35 / 40]
+    with pytest.raises(DataError, match=r"texts: judged by another test set .*data\.test_labelled"):
+        compare_runs([tagger, result(finished_classifier(tmp_path / "texts"))])
+
+
+def test_language_models_are_compared_by_perplexity(tmp_path: Path) -> None:
+    one = result(finished_writer(tmp_path / "one", {"model": {"layers": 2}}))
+    two = result(
+        finished_writer(tmp_path / "two", {"text": {"kind": "char"}}, perplexity_word=80.0, evaluated_tokens=999)
+    )
+    comparison = compare_runs([one, two])
+    assert [row.against for row in comparison.rows] == [None, None]
+    text = to_markdown(comparison, by_length=True)
+    assert "|  | runs | perplexity per word | bits per byte | perplexity |\n" in text
+    assert " | 1 | 80.00 | 1.500 | 5.00 |\n" in text
+    assert "- 1,200 words of the validation set" in text
+    assert "paired bootstrap" not in text
+    other = result(finished_writer(tmp_path / "other", evaluated_bytes=6001))
+    with pytest.raises(DataError, match=r"other: judged by another text than .*one \(evaluated_bytes 6001, not 6000\)"):
+        compare_runs([one, other])
+    with pytest.raises(DataError, match="runs that generate are not tested by it; leave it out"):
+        compare_runs([one, two], metric="bleu")
+
+
+def test_runs_of_two_tasks_are_refused(tmp_path: Path) -> None:
+    one, other = result(finished_classifier(tmp_path / "labels")), result(finished_run(tmp_path / "pairs"))
+    with pytest.raises(DataError, match=r"pairs: its task is to translate, but that of .*labels is to classify"):
+        compare_runs([one, other])

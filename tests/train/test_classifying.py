@@ -57,6 +57,45 @@ def test_a_bag_is_a_sum_over_a_length() -> None:
     expected = (2 * weights[4] + weights[6]) / 5**0.5 + bias
     torch.testing.assert_close(made(torch.tensor([[4, 6, 4, 0]]))[0], expected)
     torch.testing.assert_close(made(torch.tensor([[0]]))[0], bias)
+    made.binary = True
+    torch.testing.assert_close(made(torch.tensor([[4, 6, 4, 0]]))[0], (weights[4] + weights[6]) / 2**0.5 + bias)
+
+
+@torch.no_grad()
+def test_bigrams_and_openings_have_places_of_their_own() -> None:
+    words = 200
+    made = network(BagConfig(ngrams=2, opening=2), vocabulary=words + 2)
+    every = torch.cartesian_prod(*[torch.arange(1, words + 1)] * 2)
+    word_ids, pairs, first, firsts = made.features_of(every).split([2, 1, 1, 1], dim=1)
+    assert torch.equal(word_ids, every)
+    assert min(int(pairs.min()), int(first.min()), int(firsts.min())) > words + 1
+    by_chance = len(every) ** 2 / 2 / made.buckets  # pairs that share a place
+    for found in (pairs, firsts, torch.cat([pairs, firsts])):
+        assert len(found) - len(found.unique()) < 1.2 * by_chance * (len(found) / len(every)) ** 2
+    assert len(first.unique()) == words
+    short = made.features_of(torch.tensor([[5, 0, 201]]))[0].tolist()
+    assert short[:5] == [5, 201, 201, 201, 201]
+    assert (short[5] == first[every[:, 0] == 5]).all()
+    assert short[6:] == [201]
+
+
+@torch.no_grad()
+def test_a_bucket_belongs_to_the_bigram_that_came_first() -> None:
+    made = network(BagConfig(ngrams=2, buckets=1))
+    made.learn_features([torch.tensor([3, 4]), torch.tensor([4, 3])], [0, 1])
+    assert made.features_of(torch.tensor([[3, 4, 3, 0]]))[0].tolist() == [3, 4, 3, 19, 20, 19, 19]
+
+
+@torch.no_grad()
+def test_bayes_begins_as_naive_bayes() -> None:
+    torch.manual_seed(1)
+    made: Any = build_model(BagConfig(weighting="bayes"), 9, 9, joint=True, task="classify", labels=2).eval()
+    made.learn_features([torch.tensor([3, 4, 3]), torch.tensor([3, 5]), torch.tensor([5])], [0, 1, 1])
+    given = {3: (2 / 5, 2 / 6), 4: (2 / 5, 1 / 6), 5: (1 / 5, 3 / 6)}  # of the texts of each label, and one more
+    for word, (one, two) in given.items():
+        ratio = torch.log(torch.tensor(one / two))
+        torch.testing.assert_close(made(torch.tensor([[word, 0]]))[0], torch.stack([ratio, -ratio]))
+    assert made(torch.tensor([[7, 0]])).tolist() == [[0.0, 0.0]], "what no text had counts nothing"
 
 
 @torch.no_grad()
@@ -77,7 +116,7 @@ def test_the_length_is_that_of_the_vector_of_features() -> None:
 @torch.no_grad()
 def test_rare_words_count_more() -> None:
     made = network(MODELS["bigrams"])
-    made.learn_rarity([torch.tensor([3, 4]), torch.tensor([3, 5]), torch.tensor([3, 6])])
+    made.learn_features([torch.tensor([3, 4]), torch.tensor([3, 5]), torch.tensor([3, 6])], [0, 1, 1])
     rarity = made.rarity
     assert rarity[3] == pytest.approx(1.0)
     assert rarity[4] == rarity[5] == pytest.approx(1.0 + torch.log(torch.tensor(2.0)))
@@ -166,7 +205,7 @@ def test_a_label_that_occurs_once_is_trained_on(tmp_path: Path) -> None:
     [
         ("", "no labelled texts in it"),
         ("a\tx\nb\tx\n", "only one label, 'x'"),
-        ("a\tx\nb\ty\n", "every label occurs once"),
+        ("a\tx\nb\ty\n", "every text has a label that no other has"),
         ("a\tx\nb\n", r"some\.tsv:2: no label"),
         ("a\tx\nb\t \n", r"some\.tsv:2: no label"),
     ],

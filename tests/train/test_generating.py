@@ -107,6 +107,12 @@ def test_settings_that_a_task_does_not_have(text: Path) -> None:
     values = settings(text)
     assert "data.src has no meaning" in complaint({**values, "data": {"text": "t", "src": "a", "tgt": "b"}})
     assert "model.encoder_layers has no meaning" in complaint({**values, "model": {"encoder_layers": 3}})
+    for setting in ({"attention": False}, {"score": "dot"}, {"score_width": 8}):
+        wrong = {**values, "model": {"kind": "recurrent", **setting}}
+        assert f"model.{next(iter(setting))} has no meaning for task 'generate' of a recurrent network" in complaint(
+            wrong
+        )
+    RunConfig.parse({**values, "model": {"kind": "transformer", "score": "additive", "score_width": 8}})
     assert "train.select 'bleu' is for translations" in complaint({**values, "train": {"select": "bleu"}})
     assert "translate" in complaint({**values, "task": "paint"})
 

@@ -121,6 +121,7 @@ def new_network(config: BundleConfig) -> Learner:
         task=config.task,
         context=context,
         labels=len(config.labels),
+        labels_of=config.labels_of,
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from regard.bundle.manifest import read_json
 from regard.errors import BundleError, ConfigError
-from regard.models.config import KINDS, Documents, ModelConfig
+from regard.models.config import KINDS, Documents, LabelsOf, ModelConfig
 from regard.models.config import Task as Task
 from regard.settings import Settings
 
@@ -98,6 +98,8 @@ class BundleConfig(Settings):
     """Of a language model."""
     labels: tuple[str, ...] = ()
     """Of a classifier: what it tells apart, in the order of its outputs."""
+    labels_of: LabelsOf = "text"
+    """Of a classifier: whether a text has a label, or each of its words."""
     created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     """When, in ISO 8601."""
     regard: str = Field(default_factory=lambda: _version())
@@ -115,6 +117,10 @@ class BundleConfig(Settings):
             raise ValueError(f"task {self.task!r} and texts {self.texts!r} do not go together")
         if (self.task == "classify") != (len(self.labels) >= 2):
             raise ValueError(f"task {self.task!r} and {len(self.labels)} labels do not go together")
+        if self.labels_of == "token" and (self.task != "classify" or self.model.kind == "bag"):
+            raise ValueError(
+                f"labels_of 'token' does not go with task {self.task!r} and model.kind {self.model.kind!r}"
+            )
         layers = self.looking_layers
         for layer in [] if self.alignment is None else self.alignment.layers:
             if layer >= layers:

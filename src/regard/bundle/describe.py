@@ -38,6 +38,7 @@ def describe(path: str | Path) -> dict[str, Any]:
         "parameters": _parameters(directory, config),
         "texts": None if config.texts is None else config.texts.model_dump(),
         "labels": list(config.labels),
+        "labels_of": config.labels_of,
         "training": _training(directory, checks),
         "files": [
             {"name": check.name, "bytes": check.size, "sha256": check.sha256, "state": check.state} for check in checks

@@ -18,8 +18,12 @@ def compare(
         Path | None, typer.Option(metavar="DIR", help="Test against the row of this run; else against the first row.")
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="What is tested, drawn and told by length: bleu, chrf, ter or exact_match.")
-    ] = "bleu",
+        str | None,
+        typer.Option(
+            help="What is tested, drawn and told by length: bleu (the default), chrf, ter or exact_match of translators, "
+            "accuracy (the default) or f1 of classifiers."
+        ),
+    ] = None,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
     by_length: Annotated[bool, typer.Option("--by-length", help="Add a table by the length of the source.")] = False,
     layout: Annotated[str, typer.Option("--format", help="terminal, markdown, latex or json.")] = "terminal",
@@ -28,7 +32,7 @@ def compare(
     ] = None,
     resamples: Annotated[int, typer.Option(min=1, help="Test sets drawn by the paired bootstrap.")] = 1000,
 ) -> None:
-    """Compare runs: runs that differ in train.seed alone are one row, with mean and standard deviation.
+    """Compare runs of one task: runs that differ in train.seed alone are one row, with mean and standard deviation.
 
     p tells how often a difference from the baseline as large as this one would come about by chance (paired bootstrap, Koehn 2004).
     """
@@ -43,7 +47,7 @@ def compare(
         ("--metric", metric, COUNTED),
         ("--tokenize", tokenize, TOKENIZERS),
     ):
-        if value not in known:
+        if value is not None and value not in known:
             raise ConfigError(f"{option} {value}: not one of {', '.join(known)}")
     against = None if baseline is None else _baseline(baseline)
     comparison = compare_runs(

@@ -20,7 +20,9 @@ def evaluate(
     src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
     ref: Annotated[str | None, typer.Option(help="Reference translations, line by line.")] = None,
     text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
-    data: Annotated[str | None, typer.Option(help="For a classifier: lines of text, tab, label.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="For a classifier: lines of text, tab, label; or of token, tab, label.")
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
@@ -85,21 +87,26 @@ def evaluate(
 
 def _evaluate_labels(bundle: Path, data: str, device: str, as_json: bool) -> None:
     from regard.cli.streams import results
-    from regard.data.labelled import read_labelled
+    from regard.data.labelled import read_labelled, read_tagged, strange_label
+    from regard.engine.labeller import Labeller
     from regard.engine.load import load_labeller
     from regard.errors import DataError
     from regard.files import to_json_line
     from regard.metrics.classification import evaluate_labels
 
     labeller = load_labeller(bundle, device)
-    rows = list(read_labelled(data))
-    strange = next(
-        (f":{line}: no such label as {label!r}" for line, _, label in rows if label not in labeller.labels), None
-    )
+    untagged = isinstance(labeller, Labeller)
+    rows = list(read_labelled(data) if untagged else read_tagged(data, labeller.tokenizer.normalise))
+    strange = strange_label(rows, labeller.labels)
     if not rows or strange is not None:
-        raise DataError(f"{data}{strange or ': no labelled texts in it'}; the labels are {', '.join(labeller.labels)}")
-    found = [one.label for one in labeller.classify([text for _, text, _ in rows])]
-    values = evaluate_labels(found, [label for _, _, label in rows], labeller.labels)
+        what = ": no labelled texts in it" if strange is None else f":{strange[0]}: no such label as {strange[1]!r}"
+        raise DataError(f"{data}{what}; the labels are {', '.join(labeller.labels)}")
+    sentences = [row.text for row in rows]
+    if isinstance(labeller, Labeller):
+        found = [one.label for one in labeller.classify(sentences)]
+    else:
+        found = [label for one in labeller.classify(sentences) for label in one.labels]
+    values = evaluate_labels(found, [label for row in rows for label in row.labels], labeller.labels)
     with results(None) as stream:
         if as_json:
             stream.write(to_json_line({**values, "labels": list(labeller.labels)}))

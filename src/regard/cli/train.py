@@ -17,6 +17,10 @@ def train(
     text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None,
     valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None,
     data: Annotated[str | None, typer.Option(help="To classify: lines of text, tab, label (.tsv, .gz too).")] = None,
+    labels_of: Annotated[
+        str | None,
+        typer.Option(help="What has a label: text, or token (token, tab, label; blank lines between texts)."),
+    ] = None,
     valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None,
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None,
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None,
@@ -53,6 +57,7 @@ def train(
             "labelled": data,
             "valid_labelled": valid_data,
             "test_labelled": test_data,
+            "labels_of": labels_of,
             "src": src,
             "tgt": tgt,
             "pairs": pairs,

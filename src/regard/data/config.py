@@ -67,6 +67,9 @@ class DataConfig(Settings):
     test_labelled: str | None = None
     """Labelled texts that the classifier is judged by when training ends; without them, those that validate."""
 
+    labels_of: Literal["text", "token"] = "text"
+    """What has a label: the text of each line, or each token; then a line is token, tab and label, and a blank line ends a text."""
+
     src_lang: str | None = Field(default=None, min_length=1)
     """Source language, for example "en". Without it the suffix of `src` tells; .tmx and .jsonl need it to choose a side."""
 

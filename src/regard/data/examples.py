@@ -124,7 +124,7 @@ class Contexts:
 
 
 class Texts:
-    """Labelled texts; a batch expects one label of each."""
+    """Labelled texts; a batch expects one label of each, or of tagged ones a label where a word ends."""
 
     def __init__(self, corpus: LabelledCorpus, pad: int, end: int, labels: int) -> None:
         self.corpus, self._pad, self._end, self._labels = corpus, pad, end, labels
@@ -141,14 +141,20 @@ class Texts:
     def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
         chosen = np.asarray(numbers, dtype=np.int64)
         rows = self.corpus.texts(np.tile(chosen, readings))
-        labels = torch.from_numpy(self.corpus.labels[chosen])[:, None]
+        labels = torch.from_numpy(self._expected(chosen))
         return Batch(
             source=torch.from_numpy(ended(padded(rows, self._pad), rows.lengths, self._end)),
             target_in=torch.full_like(labels, self._labels),
             target_out=labels,
             indices=tuple(chosen.tolist()),
-            tokens=len(chosen),
+            tokens=int((labels != self._labels).sum()),
         )
+
+    def _expected(self, chosen: Numbers) -> Numbers:
+        """[B, 1], or of tagged texts [B, T]; the number of labels stands where none is expected."""
+        if self.corpus.tagged:
+            return padded(self.corpus.tags(chosen), self._labels)
+        return self.corpus.labels[chosen][:, None]
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"

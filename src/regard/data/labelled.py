@@ -2,17 +2,19 @@
 
     cache/<key>/tokenizers/  labels.json  train/  valid/  [test/]  prepared.json      each with  ids  offsets  labels  labelled.json
 
-A line is a text, a tab and its label. Nothing here knows a model.
+A line is a text, a tab and its label; of tagged text a token, a tab and its label, and a blank line ends a text. Nothing here knows a
+model.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +30,22 @@ from regard.errors import DataError
 from regard.files import to_json
 from regard.text.build import TokenizerPair, learn, load_tokenizers, save_tokenizers
 from regard.text.config import TextConfig
+from regard.text.normalise import normalise
 from regard.text.packed import Packed, take
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import Tokenizer, word_ends
 
-FORMAT = 1
+FORMAT = 2
 ROLES = ("labelled", "valid_labelled", "test_labelled")
 HELD_OUT, MOST_HELD_OUT = 10, 2_000  # one text in so many, and at most so many
 CHUNK = 20_000  # texts
 
-Labelled = tuple[int, str, str]
-"""The line, the text, its label."""
+
+class Labelled(NamedTuple):
+    """A text with its label; tagged, with the label of each of its words."""
+
+    line: int  # where it begins
+    text: str
+    labels: tuple[str, ...]
 
 
 class LabelledCorpus:
@@ -47,19 +55,19 @@ class LabelledCorpus:
         path = directory / "labelled.json"
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
-            texts = int(about["texts"])
+            texts, tokens = int(about["texts"]), int(about["tokens"])
+            self.tagged = about["labels_of"] == "token"
             self.too_long, self.empty = int(about["too_long"]), int(about["empty"])
-            self._ids: NDArray[np.integer[Any]] = mapped(
-                directory / "ids", np.dtype(about["type"]), int(about["tokens"])
-            )
+            self._ids: NDArray[np.integer[Any]] = mapped(directory / "ids", np.dtype(about["type"]), tokens)
             self._offsets: NDArray[np.int64] = mapped(directory / "offsets", OFFSET, texts + 1)
-            self.labels: NDArray[np.int64] = mapped(directory / "labels", OFFSET, texts)
+            # of each text; or, tagged, of each token, where only the last of a word has one: the others the number of labels
+            self.labels: NDArray[np.int64] = mapped(directory / "labels", OFFSET, tokens if self.tagged else texts)
             self.lines: NDArray[np.int64] = mapped(directory / "lines", OFFSET, texts)
         except (OSError, ValueError, KeyError, TypeError):
             raise damaged(path) from None
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.lines)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -69,6 +77,10 @@ class LabelledCorpus:
     def texts(self, numbers: NDArray[np.int64]) -> Packed:
         """The ids of several texts."""
         return take(self._ids, self._offsets[numbers], self._offsets[numbers + 1] - self._offsets[numbers])
+
+    def tags(self, numbers: NDArray[np.int64]) -> Packed:
+        """The labels of the tokens of several tagged texts."""
+        return take(self.labels, self._offsets[numbers], self._offsets[numbers + 1] - self._offsets[numbers])
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,7 @@ def prepare_labelled(
             "format": FORMAT,
             "inputs": {role: digest_of(path) for role, path in paths.items()},
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
+            "labels_of": data.labels_of,
             "max_length": data.max_length,
             "seed": data.seed if held_out else None,
         }
@@ -121,29 +134,54 @@ def read_labelled(path: str | Path) -> Iterator[Labelled]:
         text, tab, label = line.removesuffix("\r").rpartition("\t")
         if not tab or not label.strip():
             raise DataError(f"{shown(path)}:{number}: no label; each line must be text<TAB>label")
-        yield number, text, label.strip()
+        yield Labelled(number, text, (label.strip(),))
+
+
+def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[Labelled]:
+    """Every text between blank lines: the line it begins at, its tokens as one text, and the last column of each."""
+    words: list[str] = []
+    labels: list[str] = []
+    number = 0
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            if words:
+                yield Labelled(number - len(words), " ".join(words), tuple(labels))
+            words, labels = [], []
+            continue
+        token, tab, rest = line.removesuffix("\r").partition("\t")
+        label = rest.rpartition("\t")[2].strip()
+        if not tab or not label:
+            raise DataError(f"{shown(path)}:{number}: no label; each line must be token<TAB>label, or blank")
+        word = normalised(token)
+        if len(word.split()) != 1:
+            raise DataError(f"{shown(path)}:{number}: {token!r} is not one word; a token is one, without white space")
+        words.append(word)
+        labels.append(label)
+    if words:
+        yield Labelled(number + 1 - len(words), " ".join(words), tuple(labels))
 
 
 def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress | None) -> dict[str, object]:
     assert data.labelled is not None
     name = shown(data.labelled)
-    train = list(reported(read_labelled(data.labelled), "reading", progress))
+    read = partial(read_tagged, normalised=_normaliser(text)) if data.labels_of == "token" else read_labelled
+    train = list(reported(read(data.labelled), "reading", progress))
     if not train:
         raise DataError(f"{name}: no labelled texts in it; give a file that has some")
-    counts = Counter(label for _, _, label in train)
+    counts = Counter(label for row in train for label in row.labels)
     labels = sorted(counts)
     if len(labels) < 2:
         raise DataError(f"{name}: only one label, {labels[0]!r}; there is nothing to tell apart")
     if data.valid_labelled is not None:
-        parts = {"train": train, "valid": _known(data.valid_labelled, labels)}
+        parts = {"train": train, "valid": _known(data.valid_labelled, read, labels)}
     else:
         parts = dict(zip(("train", "valid"), _held_out(train, counts, data.seed, name), strict=True))
     if data.test_labelled is not None:
-        parts["test"] = _known(data.test_labelled, labels)
-    tokenizer = learn(text, (one for _, one, _ in parts["train"]))
+        parts["test"] = _known(data.test_labelled, read, labels)
+    tokenizer = learn(text, (row.text for row in parts["train"]))
     save_tokenizers(TokenizerPair(tokenizer, tokenizer, joint=True), staging / "tokenizers")
     for part, rows in parts.items():
-        write_labelled(staging / part, rows, tokenizer, labels, data.max_length)
+        write_labelled(staging / part, rows, tokenizer, labels, data.max_length, data.labels_of)
         if not len(LabelledCorpus(staging / part)):
             raise DataError(
                 f"{name}: no {part} texts left of at most data.max_length = {data.max_length} tokens; raise it"
@@ -151,12 +189,16 @@ def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress
     return {"format": FORMAT, "labels": labels}
 
 
-def _known(path: str, labels: Sequence[str]) -> list[Labelled]:
+def _normaliser(text: TextConfig) -> Callable[[str], str]:
+    return partial(normalise, form=text.form, lowercase=text.lowercase)
+
+
+def _known(path: str, read: Callable[[str], Iterator[Labelled]], labels: Sequence[str]) -> list[Labelled]:
     """All of a file, whose labels must be among those that are trained on."""
-    rows = list(read_labelled(path))
+    rows = list(read(path))
     if not rows:
         raise DataError(f"{shown(path)}: no labelled texts in it; give a file that has some")
-    strange = next(((line, label) for line, _, label in rows if label not in labels), None)
+    strange = strange_label(rows, labels)
     if strange is not None:
         raise DataError(
             f"{shown(path)}:{strange[0]}: label {strange[1]!r} is not in the training texts; mend the line or leave it out"
@@ -164,49 +206,74 @@ def _known(path: str, labels: Sequence[str]) -> list[Labelled]:
     return rows
 
 
+def strange_label(rows: Sequence[Labelled], labels: Sequence[str]) -> tuple[int, str] | None:
+    """The first label that is none of `labels`, and the line that it stands in."""
+    found = ((row.line + n, label) for row in rows for n, label in enumerate(row.labels))  # words stand line by line
+    return next(((line, label) for line, label in found if label not in labels), None)
+
+
 def _held_out(
     rows: list[Labelled], counts: Counter[str], seed: int, name: str
 ) -> tuple[list[Labelled], list[Labelled]]:
-    """A seeded tenth validates. The last text of a label stays: a label that occurs once is trained on and not validated."""
+    """A seeded tenth of the texts validates. The last of a label stays: a label that occurs once is trained on and not validated."""
     wanted = min(max(1, len(rows) // HELD_OUT), MOST_HELD_OUT)
     left, held = Counter(counts), set[int]()
     for number in np.random.default_rng([seed, 2]).permutation(len(rows)).tolist():
-        label = rows[number][2]
-        if len(held) < wanted and left[label] > 1:
+        own = Counter(rows[number].labels)
+        if len(held) < wanted and all(left[label] > count for label, count in own.items()):
             held.add(number)
-            left[label] -= 1
+            left -= own
     if not held:
         raise DataError(
-            f"{name}: every label occurs once, so none can be held out; add texts, or give data.valid_labelled"
+            f"{name}: every text has a label that no other has, so none can be held out; add texts, or give data.valid_labelled"
         )
     return [row for n, row in enumerate(rows) if n not in held], [row for n, row in enumerate(rows) if n in held]
 
 
 def write_labelled(
-    directory: Path, rows: Sequence[Labelled], tokenizer: Tokenizer, labels: Sequence[str], max_length: int
+    directory: Path,
+    rows: Sequence[Labelled],
+    tokenizer: Tokenizer,
+    labels: Sequence[str],
+    max_length: int,
+    labels_of: str = "text",
 ) -> None:
     """Encode rows into `directory`. Texts that are empty or longer than `max_length` tokens are counted and left out."""
     directory.mkdir(parents=True, exist_ok=True)
     pack, kind, number_of = tokenizer.packer(), id_type(tokenizer), {label: n for n, label in enumerate(labels)}
+    tagged = labels_of == "token"
     lengths, lines, kept_labels = [], [], []
     too_long = empty = 0
     stream = iter(rows)
     with (directory / "ids").open("wb") as file:
         while some := list(islice(stream, CHUNK)):
-            packed = pack([text for _, text, _ in some])
+            packed = pack([row.text for row in some])
             none, over = packed.lengths == 0, packed.lengths > max_length
             keep = ~none & ~over
             file.write(packed.ids[np.repeat(keep, packed.lengths)].astype(kind).tobytes())
             lengths.append(packed.lengths[keep])
-            lines.append(np.array([line for line, _, _ in some])[keep])
-            kept_labels.append(np.array([number_of[label] for _, _, label in some])[keep])
+            lines.append(np.array([row.line for row in some])[keep])
+            told = [np.array([number_of[label] for label in row.labels]) for row in some]
+            if tagged:
+                told = [_spread(tokenizer, *one, none=len(labels)) for one in zip(packed.rows(), told, strict=True)]
+            kept_labels += [one for one, kept in zip(told, keep.tolist(), strict=True) if kept]
             empty, too_long = empty + int(none.sum()), too_long + int(over.sum())
     offsets = np.cumsum(np.concatenate([[0], *lengths]))
     for name, values in (
         ("offsets", offsets),
         ("lines", np.concatenate(lines)),
-        ("labels", np.concatenate(kept_labels)),
+        ("labels", np.concatenate([*kept_labels, np.empty(0)])),
     ):
         (directory / name).write_bytes(values.astype(OFFSET).tobytes())
-    about = {"format": FORMAT, "type": kind.str, "texts": len(offsets) - 1, "tokens": int(offsets[-1])}
-    (directory / "labelled.json").write_text(to_json({**about, "too_long": too_long, "empty": empty}), encoding="utf-8")
+    about = {"format": FORMAT, "labels_of": labels_of, "type": kind.str, "too_long": too_long, "empty": empty}
+    sizes = {"texts": len(offsets) - 1, "tokens": int(offsets[-1])}
+    (directory / "labelled.json").write_text(to_json({**about, **sizes}), encoding="utf-8")
+
+
+def _spread(
+    tokenizer: Tokenizer, ids: NDArray[np.integer[Any]], labels: NDArray[np.int64], none: int
+) -> NDArray[np.int64]:
+    """The label of each word at its last token, and `none` elsewhere."""
+    spread = np.full(len(ids), none)
+    spread[word_ends(tokenizer, ids.tolist())] = labels
+    return spread

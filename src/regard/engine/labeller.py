@@ -6,7 +6,7 @@ Of a text longer than `MAX_TOKENS`, or than learned positions reach, the beginni
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
@@ -21,7 +21,7 @@ class LabelNetwork(Mode, Protocol):
     """A network that tells labels."""
 
     def __call__(self, source: Tensor) -> Tensor:
-        """source [B, S] -> logits [B, L]"""
+        """source [B, S] -> logits [B, L], or of a tagger [B, S, L]"""
         ...
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -76,12 +76,21 @@ class Labeller:
 
     def probabilities(self, rows: Sequence[Sequence[int]], batch_tokens: int = 4096) -> list[list[float]]:
         """p of each label, for each row of ids without end mark."""
-        vocabulary = self.tokenizer.vocabulary
-        results: dict[int, list[float]] = {}
-        for batch in length_batches([len(ids) for ids in rows], batch_tokens):
-            with self._turn, evaluating(self.network):
-                device = next(iter(self.network.state_dict().values())).device
-                source = padded([[*rows[number], vocabulary.EOS] for number in batch], vocabulary.pad, device)
-                values = self.network(source).softmax(dim=-1)
-            results |= zip(batch, values.tolist(), strict=True)
-        return [results[number] for number in range(len(rows))]
+        with self._turn:
+            found: list[list[float]] = distributions(self.network, self.tokenizer, rows, batch_tokens)
+        return found
+
+
+def distributions(
+    network: LabelNetwork, tokenizer: Tokenizer, rows: Sequence[Sequence[int]], batch_tokens: int
+) -> list[Any]:
+    """softmax of what the network says of each row of ids without end mark: [L] as a list, or of a tagger [T, L]."""
+    vocabulary = tokenizer.vocabulary
+    results: dict[int, Any] = {}
+    for batch in length_batches([len(ids) for ids in rows], batch_tokens):
+        with evaluating(network):
+            device = next(iter(network.state_dict().values())).device
+            source = padded([[*rows[number], vocabulary.EOS] for number in batch], vocabulary.pad, device)
+            values = network(source).softmax(dim=-1)
+        results |= zip(batch, values.tolist(), strict=True)
+    return [results[number] for number in range(len(rows))]

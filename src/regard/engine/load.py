@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from regard.engine.labeller import Labeller
     from regard.engine.runner import Network
+    from regard.engine.tagger import Tagger
     from regard.engine.writer import Writer
 
 Engine = Literal["auto", "torch", "ct2"]
@@ -34,10 +35,10 @@ ModelT = TypeVar("ModelT", bound=Model)
 
 def load(
     path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
-) -> "Model | Writer | Labeller":
+) -> "Model | Writer | Labeller | Tagger":
     """The model of a bundle, or of a run: its best checkpoint, else its latest.
 
-    A `Model` translates, a `Writer` generates, a `Labeller` classifies.
+    A `Model` translates, a `Writer` generates, a `Labeller` classifies texts and a `Tagger` their words.
     The engine and its precision are as `load_translator` says; what generates or classifies runs on torch.
     """
     return load_as(Model, path, device, engine, precision)
@@ -45,7 +46,7 @@ def load(
 
 def load_as(
     kind: type[ModelT], path: "str | Path", device: "str | torch.device", engine: Engine, precision: Precision
-) -> "ModelT | Writer | Labeller":
+) -> "ModelT | Writer | Labeller | Tagger":
     """`load`, where what translates is a kind of `Model` that can do more."""
     bundle = open_bundle(find_bundle(path))
     if bundle.config.task == "translate":
@@ -74,8 +75,8 @@ def load_writer(path: "str | Path", device: "str | torch.device" = "cpu") -> "Wr
     return _writer(_opened_for("generate", path), device)
 
 
-def load_labeller(path: "str | Path", device: "str | torch.device" = "cpu") -> "Labeller":
-    """What classifies, of a bundle or a run: its best checkpoint, else its latest."""
+def load_labeller(path: "str | Path", device: "str | torch.device" = "cpu") -> "Labeller | Tagger":
+    """What classifies texts or their words, of a bundle or a run: its best checkpoint, else its latest."""
     return _labeller(_opened_for("classify", path), device)
 
 
@@ -97,12 +98,14 @@ def _writer(bundle: OpenBundle, device: "str | torch.device") -> "Writer":
     return Writer(network, bundle.tokenizers.target, bundle.config.texts, bundle)
 
 
-def _labeller(bundle: OpenBundle, device: "str | torch.device") -> "Labeller":
+def _labeller(bundle: OpenBundle, device: "str | torch.device") -> "Labeller | Tagger":
     from regard.bundle.bundle import read_network
     from regard.engine.labeller import Labeller, LabelNetwork
+    from regard.engine.tagger import Tagger
 
     config, network = bundle.config, cast(LabelNetwork, read_network(bundle, device))
-    return Labeller(network, bundle.tokenizers.source, config.labels, reach=config.reach, bundle=bundle)
+    made = Tagger if config.labels_of == "token" else Labeller
+    return made(network, bundle.tokenizers.source, config.labels, reach=config.reach, bundle=bundle)
 
 
 def _check(engine: Engine, precision: Precision) -> None:

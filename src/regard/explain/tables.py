@@ -25,6 +25,10 @@ SCORES = {
     "chrf": Score("chrF", 1.0, 2),
     "ter": Score("TER", 1.0, 2),
     "exact_match": Score("exact %", 100.0, 1),
+    "accuracy": Score("accuracy %", 100.0, 1),
+    "f1": Score("F1", 1.0, 3),
+    "perplexity_word": Score("perplexity per word", 1.0, 2),
+    "bits_per_byte": Score("bits per byte", 1.0, 3),
     "perplexity": Score("perplexity", 1.0, 2),
     "aer": Score("AER", 1.0, 3),
 }
@@ -47,10 +51,10 @@ def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
 def notes(comparison: Comparison) -> list[str]:
     """How to read the tables."""
     several = any(len(row.runs) > 1 for row in comparison.rows)
-    lines = [f"{comparison.sentences:,} sentences of the {comparison.test_set} set"]
+    lines = [f"{comparison.sentences:,} {comparison.unit} of the {comparison.test_set} set"]
     if several:
         lines[0] += "; mean ± standard deviation over the runs of a row, which differ in train.seed alone"
-    if len(comparison.rows) > 1:
+    if _tested(comparison):
         lines.append(
             f"difference and p: {SCORES[comparison.metric].heading} against {comparison.baseline}, paired bootstrap, "
             f"{comparison.resamples:,} resamples of the sentences" + (" and of the runs" if several else "")
@@ -58,9 +62,14 @@ def notes(comparison: Comparison) -> list[str]:
     return [*lines, *(f"{SCORES[name].heading}: {text}" for name, text in comparison.signatures.items())]
 
 
+def _tested(comparison: Comparison) -> bool:
+    return any(row.against is not None for row in comparison.rows)
+
+
 def _quality(comparison: Comparison) -> Table:
-    known = [name for name in SCORES if any(_mean(row.scores[name]) is not None for row in comparison.rows)]
-    tested = len(comparison.rows) > 1
+    scores = comparison.rows[0].scores
+    known = [name for name in scores if any(_mean(row.scores[name]) is not None for row in comparison.rows)]
+    tested = _tested(comparison)
     headings = ["", "runs", *(SCORES[name].heading for name in known), *(["difference", "p"] if tested else [])]
     return Table(
         headings,
@@ -190,7 +199,7 @@ def comparison_to_json(comparison: Comparison, *, by_length: bool = False) -> st
             "resamples": comparison.resamples,
             "signatures": dict(comparison.signatures),
             "set": comparison.test_set,
-            "sentences": comparison.sentences,
+            comparison.unit: comparison.sentences,
             "rows": [_row(comparison, row, by_length) for row in comparison.rows],
         }
     )
@@ -202,7 +211,7 @@ def _row(comparison: Comparison, row: Row, by_length: bool) -> dict[str, Any]:
         "name": row.name,
         "settings": dict(row.settings),
         "runs": [str(run.directory) for run in row.runs],
-        "scores": {name: _summary(row.scores[name]) for name in SCORES},
+        "scores": {name: _summary(found) for name, found in row.scores.items()},
         **{name: _mean(row.measured(name)) for name in costs},
         "against_baseline": None
         if row.against is None

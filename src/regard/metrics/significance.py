@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.errors import DataError
 from regard.metrics.translation import sacrebleu_bleu
 
-COUNTED = ("bleu", "chrf", "ter", "exact_match")
+COUNTED = ("bleu", "chrf", "ter", "exact_match", "accuracy", "f1")
 RESAMPLES, SEED = 1000, 12345  # what sacrebleu takes where nothing is said
 
 Counts = NDArray[np.float64]
@@ -45,11 +45,15 @@ class PairedTest:
 
 
 def counted_metric(name: str, tokenize: str = "13a") -> CountedMetric:
-    """One of `COUNTED`; `tokenize` is how BLEU splits words."""
+    """One of `COUNTED`; `tokenize` is how BLEU splits words. Accuracy and F1 are of labels, of a text one or several with tabs between."""
     if name not in COUNTED:
         raise DataError(f"metric = {name!r}: cannot be tested; choose one of {', '.join(COUNTED)}")
     if name == "exact_match":
         return CountedMetric(name, _count_equal, lambda sums: float(sums[0] / sums[1]), None)
+    if name == "accuracy":
+        return CountedMetric(name, _count_right, lambda sums: float(sums[0] / sums[1]), None)
+    if name == "f1":
+        return CountedMetric(name, _count_labels, _mean_f1, None)
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
@@ -117,3 +121,33 @@ def _mean_of_drawn(scores: NDArray[np.float64], generator: np.random.Generator) 
 def _count_equal(hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
     equal = [hypothesis == reference for hypothesis, reference in zip(hypotheses, references, strict=True)]
     return np.array([(float(one), 1.0) for one in equal])
+
+
+def _count_right(found: Sequence[str], expected: Sequence[str]) -> Counts:
+    """[texts, 2]: how many labels are right, and how many there are."""
+    pairs = [
+        list(zip(said.split("\t"), right.split("\t"), strict=True)) for said, right in zip(found, expected, strict=True)
+    ]
+    return np.array([(float(sum(said == right for said, right in text)), float(len(text))) for text in pairs])
+
+
+def _count_labels(found: Sequence[str], expected: Sequence[str]) -> Counts:
+    """[texts, 3 x labels]: of each expected label how often it was rightly found, expected, and found; the same for all runs."""
+    labels = {
+        label: place for place, label in enumerate(sorted({one for text in expected for one in text.split("\t")}))
+    }
+    counts = np.zeros((len(expected), 3, len(labels)))
+    for row, said_of_text, right_of_text in zip(counts, found, expected, strict=True):
+        for said, right in zip(said_of_text.split("\t"), right_of_text.split("\t"), strict=True):
+            row[0, labels[right]] += said == right
+            row[1, labels[right]] += 1
+            if said in labels:
+                row[2, labels[said]] += 1
+    return counts.reshape(len(expected), -1)
+
+
+def _mean_f1(sums: Counts) -> float:
+    """The mean of the labels' F1, 2 right / (expected + found), of those that occur or were found."""
+    right, expected, found = sums.reshape(3, -1)
+    there = expected + found > 0
+    return float(np.mean(2 * right[there] / (expected + found)[there]))

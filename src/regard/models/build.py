@@ -5,7 +5,15 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from regard.models.classifiers import Bag, EncoderOnly, RecurrentClassifier
-from regard.models.config import BagConfig, MarkovConfig, ModelConfig, RecurrentConfig, Task, TransformerConfig
+from regard.models.config import (
+    BagConfig,
+    LabelsOf,
+    MarkovConfig,
+    ModelConfig,
+    RecurrentConfig,
+    Task,
+    TransformerConfig,
+)
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
 from regard.models.markov import Markov
@@ -31,26 +39,30 @@ def build_model(
     task: Task = "translate",
     context: int | None = None,
     labels: int = 0,
+    labels_of: LabelsOf = "text",
 ) -> Learner:
     """A freshly initialised network; `joint` says that both sides share one vocabulary.
 
-    `context`: how many tokens a language model reads at once; `labels`: how many a classifier tells apart.
+    `context`: how many tokens a language model reads at once; `labels`: how many a classifier tells apart, and of what.
     """
     assert not isinstance(config, MarkovConfig), "a Markov model is counted"
     if task == "generate":
         assert context is not None
         return _language_model(config, target_vocabulary, context)
     if task == "classify":
-        return _classifier(config, source_vocabulary, labels)
+        return _classifier(config, source_vocabulary, labels, tagging=labels_of == "token")
     assert not isinstance(config, BagConfig), "a bag classifies"
     return TRANSLATORS[type(config)](config, source_vocabulary, target_vocabulary, joint)
 
 
-def _classifier(config: TransformerConfig | RecurrentConfig | BagConfig, vocabulary: int, labels: int) -> Classifier:
+def _classifier(
+    config: TransformerConfig | RecurrentConfig | BagConfig, vocabulary: int, labels: int, *, tagging: bool
+) -> Classifier:
     if isinstance(config, TransformerConfig):
-        return EncoderOnly(config, vocabulary, labels)
+        return EncoderOnly(config, vocabulary, labels, tagging=tagging)
     if isinstance(config, RecurrentConfig):
-        return RecurrentClassifier(config, vocabulary, labels)
+        return RecurrentClassifier(config, vocabulary, labels, tagging=tagging)
+    assert not tagging, "a bag has no order"
     return Bag(config, vocabulary, labels)
 
 

@@ -15,6 +15,9 @@ Task = Literal["translate", "generate", "classify"]
 Documents = Literal["file", "line"]
 """What is a text to a language model: all lines together, or each by itself."""
 
+LabelsOf = Literal["text", "token"]
+"""What a classifier tells the label of: a text, or each of its words (tagging)."""
+
 PRESETS: dict[str, dict[str, dict[str, int]]] = {
     "transformer": {
         "tiny": {"layers": 4, "width": 128, "heads": 4, "feed_forward": 256},
@@ -289,10 +292,14 @@ class BagConfig(Settings):
     """Which network."""
     ngrams: Literal[1, 2] = 1
     """1: single tokens; 2: pairs of neighbours too."""
-    weighting: Literal["counts", "tfidf"] = "counts"
-    """How often a token occurs, or that times the logarithm of how rare it is among texts."""
-    buckets: int = Field(default=50_000, ge=1, le=10_000_000)
-    """Places for bigrams; those that share one are taken for the same."""
+    opening: int = Field(default=0, ge=0, le=8)
+    """The first token, the first two, .. the first so many together are features too: how a text begins."""
+    weighting: Literal["counts", "tfidf", "bayes"] = "counts"
+    """How often a token occurs; times the logarithm of how rare it is among texts; or times how much more probable a label makes it."""
+    binary: bool = False
+    """Count a feature once, however often a text has it."""
+    buckets: int = Field(default=2**20, ge=1, le=10_000_000)
+    """Places for bigrams and openings; of those that share one, the first in the training texts has it."""
     dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of features left out in training."""
 

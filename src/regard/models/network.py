@@ -86,11 +86,14 @@ class Trainable(Learner, NextToken):
 
 
 class Classifier(Learner):
-    """A network that reads a source and says one label; what is expected of it has one place, T = 1."""
+    """A network that reads a source and says one label, T = 1; or a tagger, that says one of each token, T = S."""
+
+    tagging = False
 
     def forward(self, source: Tensor) -> Tensor:
-        """source [B, S] -> logits [B, L] of the labels."""
-        return self.project(self.hidden(source, source[:, :0])[:, 0])
+        """source [B, S] -> logits [B, L] of the labels; of a tagger [B, S, L]."""
+        logits = self.project(self.hidden(source, source[:, :0]))
+        return logits if self.tagging else logits[:, 0]
 
 
 class EncoderDecoder(Trainable):

@@ -4,6 +4,7 @@ The contract: `decode(encode(x)) == normalise(x)` for every `str`, whatever the 
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from regard.text.vocabulary import Vocabulary
@@ -68,3 +69,8 @@ class Tokenizer(Protocol):
     def files(self) -> dict[str, bytes]:
         """What must be stored to have this tokeniser again: file suffix to content."""
         ...
+
+
+def word_ends(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """Where the last token of each word stands; to one who reads from left to right, the whole word is known there."""
+    return [place for place, (word, following) in enumerate(pairwise([*tokenizer.words(ids), -1])) if word != following]

@@ -107,13 +107,13 @@ class TrainConfig(Settings):
 
 _PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt")
 _TEXTS = ("text", "valid_text", "test_text", "documents")
-_LABELLED = ("labelled", "valid_labelled", "test_labelled")
+_LABELLED = ("labelled", "valid_labelled", "test_labelled", "labels_of")
 _SOURCE = ("encoder_layers", "encoder_width", "encoder", "input_feeding", "bidirectional", "kernel")
 MEANINGLESS: dict[Task, tuple[str, ...]] = {
     "translate": (*(f"data.{name}" for name in (*_TEXTS, *_LABELLED)), "model.pooling"),
     "classify": (
         *(f"data.{name}" for name in (*_PAIRS, *_TEXTS)),
-        *(f"model.{name}" for name in ("decoder_layers", "attention", "input_feeding", "score_width")),
+        *(f"model.{name}" for name in ("decoder_layers", "input_feeding")),
         *("text.joint", "text.dropout"),
     ),
     "generate": (
@@ -125,6 +125,9 @@ MEANINGLESS: dict[Task, tuple[str, ...]] = {
     ),
 }
 """Settings that a task does not look at."""
+
+LOOKING = tuple(f"model.{name}" for name in ("attention", "score", "score_width", "max_positions"))
+"""Settings of how a recurrent decoder looks at a source, which only translating has."""
 
 
 class RunConfig(Settings):
@@ -143,18 +146,34 @@ class RunConfig(Settings):
             able = " or ".join(repr(kind) for kind in KINDS[self.task])
             raise ValueError(f"model.kind {self.model.kind!r} cannot do task {self.task!r}; set model.kind to {able}")
         groups = {"data": self.data, "text": self.text, "model": self.model, "train": self.train}
-        for name in MEANINGLESS[self.task]:
+        blind = self.model.kind == "recurrent" and self.task != "translate"
+        for name in (*MEANINGLESS[self.task], *(LOOKING if blind else ())):
             group, _, key = name.partition(".")
             fields = type(groups[group]).model_fields
             if key in fields and getattr(groups[group], key) != fields[key].default:
                 if isinstance(self.model, TransformerConfig) and key in PRESETS["transformer"][self.model.preset]:
                     name = f"model.preset {self.model.preset!r}, which sets {name},"
-                raise ValueError(f"{name} has no meaning for task {self.task!r}; leave it out, or set another task")
+                kind = " of a recurrent network, which has no source to look at" if name in LOOKING else ""
+                raise ValueError(
+                    f"{name} has no meaning for task {self.task!r}{kind}; leave it out, or set another task"
+                )
         if self.task == "generate" and self.data.text is None:
             raise ValueError("task 'generate' needs a text to learn from; give data.text, or --text FILE")
         if self.task == "classify" and self.data.labelled is None:
             raise ValueError(
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
+            )
+        if self.data.labels_of == "token" and self.model.kind == "bag":
+            raise ValueError(
+                "model.kind 'bag' has no order, so data.labels_of 'token' asks too much; choose 'recurrent' or 'transformer'"
+            )
+        if (
+            self.data.labels_of == "token"
+            and isinstance(self.model, TransformerConfig)
+            and self.model.pooling != "mean"
+        ):
+            raise ValueError(
+                f"model.pooling {self.model.pooling!r} has no meaning for data.labels_of 'token', where nothing is pooled; leave it out"
             )
         if self.task != "translate" and self.train.select == "bleu":
             raise ValueError(f"train.select 'bleu' is for translations, not for task {self.task!r}; leave it out")
