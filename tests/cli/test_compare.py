@@ -89,6 +89,9 @@ def test_what_cannot_be_compared(command, runs: Path, tmp_path: Path) -> None:
     assert f"{other}: judged by another test set" in line
     assert "no such directory" in complaint(command("compare", runs / "nowhere"))
     assert "there is no finished run to compare" in complaint(command("compare", runs / "young"))
+    (runs / "empty").mkdir()
+    assert "neither a run nor a directory of runs" in complaint(command("compare", runs / "pre-1", runs / "empty"))
+    (runs / "empty").rmdir()
     line = complaint(command("compare", runs / "pre-1", "--baseline", runs / "young"))
     assert f"--baseline {runs / 'young'}: not the directory of a finished run" in line
     for option, value in (("--format", "html"), ("--metric", "comet"), ("--tokenize", "moses")):

@@ -117,6 +117,19 @@ def test_tsv_and_jsonl_list_the_lines_that_hold_no_pair(tmp_path):
     assert (report.sound, report.malformed.first) == (1, (2, 3))
 
 
+def test_columns_that_are_not_read_are_told(tmp_path):
+    (tmp_path / "a.tsv").write_text("1\ta small house\tein kleines Haus\nyes\tja\n")
+    report = check_corpus(pairs=tmp_path / "a.tsv")
+    assert (report.sound, report.wide.first, report.usable) == (2, (1,), True)
+    assert "more columns        1 (line 1): the first two are read" in report.to_text()
+
+
+def test_an_empty_file_has_no_longest_line(tmp_path):
+    report = check_corpus(*files(tmp_path, [], [])).to_text()
+    assert "line 0" not in report
+    assert report.endswith("there is no line in it: training will refuse it")
+
+
 def test_tmx_is_checked_by_unit(tmp_path):
     unit = '<tu><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="de"><seg>{}</seg></tuv></tu>'
     body = unit.format("a", "b") + unit.format("", "c") + unit.format("a", "b")

@@ -13,6 +13,11 @@ def test_warm_up_rises_in_a_straight_line() -> None:
     assert [rate("constant", step, warmup=4) for step in (1, 2, 4, 9)] == [0.25, 0.5, 1.0, 1.0]
 
 
+def test_warm_up_takes_no_more_than_a_fifth_of_a_short_run() -> None:
+    ten_steps = [rate("constant", step, warmup=200, progress=(step - 1) / 10) for step in (1, 2, 3, 10)]
+    assert ten_steps == [1 / 200, 0.5, 1.0, 1.0]
+
+
 def test_linear_and_cosine_end_at_zero() -> None:
     assert rate("linear", 50, progress=0.25) == 0.75
     assert rate("linear", 50, progress=1.0) == 0.0

@@ -97,6 +97,8 @@ def _directories(paths: Sequence[Path]) -> list[Path]:
         if not path.exists():
             raise DataError(f"{path}: no such directory; give the directories of finished runs")
         inside = [] if (path / "config.json").exists() else sorted(path.glob("*/config.json"))
+        if not inside and not (path / "config.json").exists():
+            raise DataError(f"{path}: neither a run nor a directory of runs; give the directories of finished runs")
         for directory in [config.parent for config in inside] or [path]:
             once.setdefault(directory.resolve(), directory)
     return list(once.values())

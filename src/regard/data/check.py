@@ -65,8 +65,10 @@ class Lengths:
     longest_line: int = 0
 
     def __str__(self) -> str:
+        if not self.longest_line:
+            return "none"
         return (
-            f"mean {self.mean:.1f}, median {self.median:g}, 95 % up to {self.percentile_95:g}, "
+            f"mean {self.mean:.1f}, median {self.median:g}, 95 % up to {self.percentile_95:.0f}, "
             f"longest {self.longest:,} (line {self.longest_line})"
         )
 
@@ -92,6 +94,7 @@ class CheckReport:
     target: SideReport
     sound: int
     malformed: Lines  # TSV or JSONL lines that hold no pair
+    wide: Lines  # TSV lines with more columns than the two that are read
     duplicates: Lines  # pairs that occurred before
     repeated_sources: int  # source sentences that occurred before, whatever their translation
     copies: Lines  # source and target are the same text
@@ -127,6 +130,8 @@ class CheckReport:
             )
         if self.malformed.total:
             rows.append(f"not a pair          {self.malformed}")
+        if self.wide.total:
+            rows.append(f"more columns        {self.wide}: the first two are read, as source and target")
         for role, side in (("source", self.source), ("target", self.target)):
             rows += [
                 f"{role}              {side.name}",
@@ -140,10 +145,11 @@ class CheckReport:
             f"duplicate pairs     {self.duplicates}",
             f"repeated sources    {self.repeated_sources:,}",
             f"untranslated        {self.copies}",
-            f"length ratio        {self.ratio:.2f} (median, source to target in characters)",
+            f"length ratio        {f'{self.ratio:.2f} (median, source to target in characters)' if self.sound else 'none'}",
             f"ratio outliers      {self.outliers}",
         ]
-        verdict = "training will accept it" if self.usable else "mend the lines above: training will refuse it"
+        refused = "mend the lines above" if self.pairs else "there is no line in it"
+        verdict = "training will accept it" if self.usable else f"{refused}: training will refuse it"
         return "\n".join([*rows, f"verdict             {verdict}"])
 
 
@@ -164,26 +170,29 @@ def check_corpus(
             collected.add_raw(number, raws)
     else:
         names = shown(pairs), shown(pairs)
-        for number, pair in _pairs_of(pairs, languages):
-            collected.add_pair(number, pair)
+        for number, pair, wide in _pairs_of(pairs, languages):
+            collected.add_pair(number, pair, wide)
     return collected.report(names)
 
 
-def _pairs_of(path: str | Path, languages: Languages) -> Iterator[tuple[int, Pair | DataError | None]]:
-    """Each line's pair, None where it is not UTF-8, or why it is no pair."""
+def _pairs_of(path: str | Path, languages: Languages) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
+    """Each line's pair, None where it is not UTF-8, or why it is no pair; and whether it has more columns than are read."""
     kind = pair_format(path)
     if kind == "tmx":
-        yield from enumerate(read_pairs(pairs=path, languages=languages), 1)
+        yield from ((number, pair, False) for number, pair in enumerate(read_pairs(pairs=path, languages=languages), 1))
         return
     for number, raw in enumerate(read_raw(path), 1):
         text = _decoded(raw)
         if text is None:
-            yield number, None
+            yield number, None, False
             continue
         try:
-            yield number, parse_tsv(text, path, number) if kind == "tsv" else parse_jsonl(text, path, number, languages)
+            if kind == "tsv":
+                yield number, parse_tsv(text, path, number), text.count("\t") > 1
+            else:
+                yield number, parse_jsonl(text, path, number, languages), False
         except DataError as error:
-            yield number, error
+            yield number, error, False
 
 
 def _decoded(raw: bytes) -> str | None:
@@ -219,7 +228,7 @@ class _Collector:
     def __init__(self, max_length: int) -> None:
         self.max_length = max_length
         self.source, self.target = _SideCollector(), _SideCollector()
-        self.sound, self.malformed, self.copies = array("q"), array("q"), array("q")
+        self.sound, self.malformed, self.wide, self.copies = array("q"), array("q"), array("q"), array("q")
         self.pair_hashes, self.source_hashes = array("Q"), array("Q")
 
     def add_raw(self, number: int, raws: tuple[bytes | None, bytes | None]) -> None:
@@ -236,7 +245,9 @@ class _Collector:
         if len(texts) == 2:
             self._add_sound(number, (texts[0], texts[1]))
 
-    def add_pair(self, number: int, pair: Pair | DataError | None) -> None:
+    def add_pair(self, number: int, pair: Pair | DataError | None, wide: bool) -> None:
+        if wide:
+            self.wide.append(number)
         for side in (self.source, self.target):
             side.lines += 1
             if pair is None:
@@ -281,6 +292,7 @@ class _Collector:
             target=self.target.report(names[1], sound),
             sound=len(sound),
             malformed=Lines.of(_numbers(self.malformed)),
+            wide=Lines.of(_numbers(self.wide)),
             duplicates=Lines.of(sound[repeats]),
             repeated_sources=len(sound) - distinct_sources,
             copies=Lines.of(_numbers(self.copies)),

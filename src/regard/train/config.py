@@ -46,7 +46,7 @@ class TrainConfig(Settings):
     schedule: Literal["linear", "cosine", "inverse_sqrt", "noam", "constant"] = "linear"
     """How the learning rate falls after the warm-up; linear and cosine reach zero at the end of the run."""
     warmup: int = Field(default=200, ge=0)
-    """Steps in which the learning rate rises from zero."""
+    """Steps in which the learning rate rises from zero, though never more than a fifth of the run."""
     clip: float = Field(default=1.0, ge=0)
     """Longest gradient allowed; 0 allows any."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)

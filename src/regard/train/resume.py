@@ -55,12 +55,6 @@ def resumed_job(
     if name is not None:
         complaints += _restore(job, name)
     cut_back(out / "log.jsonl", job.progress.step)
-    limit = config.train.max_steps
-    if limit is not None and config.train.warmup >= limit:
-        complaints.append(
-            f"train.warmup {config.train.warmup} is not shorter than train.max_steps {limit}: "
-            "the learning rate will not reach its height"
-        )
     return job, tuple(complaints)
 
 

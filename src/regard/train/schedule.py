@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 
+LONGEST_WARMUP = 0.2  # of a run
+
 
 def linear(step: int, warmup: int, progress: float) -> float:
     """Down to zero in a straight line over the run."""
@@ -38,8 +40,11 @@ def noam(step: int, warmup: int, width: int) -> float:
 
 
 def learning_rate(schedule: str, highest: float, *, step: int, warmup: int, progress: float, width: int) -> float:
-    """The rate of the step numbered `step` from 1, when `progress` (0 to 1) of the run is behind."""
+    """The rate of the step numbered `step` from 1, when `progress` (0 to 1) of the run is behind.
+
+    It rises over `warmup` steps, or over a fifth of the run where that is shorter; Noam's formula has its own rise.
+    """
     if schedule == "noam":
         return highest * noam(step, warmup, width)
-    rise = min(1.0, step / warmup) if warmup else 1.0
+    rise = min(1.0, max(step / warmup, progress / LONGEST_WARMUP)) if warmup else 1.0
     return highest * rise * DECAYS[schedule](step, warmup, min(progress, 1.0))
