@@ -35,6 +35,8 @@ Found = list[tuple[list[str], float]]
 
 KNOWN = {"beam", "alpha", "nbest", "max_length"}
 IDLE = {"temperature", "top_k", "top_p", "seed", "diversity", "node_limit"}  # of searches that it lacks
+ONLY_TORCH = tuple(field.name for field in fields(SearchOptions) if field.name not in KNOWN | IDLE)
+USUAL = SearchOptions()
 UNSCORED = (math.nan,)
 
 
@@ -51,10 +53,9 @@ class Ct2Search:
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
         """The option, as name = value, that only the torch engine has; None: there is none. longest: the largest limit."""
-        usual = SearchOptions()
-        for name in (field.name for field in fields(options) if field.name not in KNOWN | IDLE):
+        for name in ONLY_TORCH:
             value = getattr(options, name)
-            if value != getattr(usual, name):
+            if value != getattr(USUAL, name):
                 return f"{name} = {value!r}"
         if 2 * options.beam > self._outputs:
             return f"beam = {options.beam} over {self._outputs} pieces"
