@@ -275,7 +275,7 @@ def _answers(name: str, options: dict[str, Any]) -> dict[str, Callable[[int], An
 def _regard(name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, Any]:
     """Text in, text out."""
     from regard.cli.lines import work_on_lines
-    from regard.cli.translate import CHARACTERS, Job
+    from regard.cli.translate import Job
     from regard.engine.load import load
     from regard.engine.options import SearchOptions
 
@@ -297,7 +297,7 @@ def _regard(name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, An
         with tempfile.TemporaryDirectory() as home:
             Path(home, "in").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             began = time.perf_counter()
-            work_on_lines(job.work, f"{home}/in", f"{home}/out", characters=CHARACTERS, settings={})
+            work_on_lines(job, f"{home}/in", f"{home}/out", settings={})
             return time.perf_counter() - began
 
     return list, translate, lambda lines, texts: texts, stream

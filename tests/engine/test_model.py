@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from regard.bundle.config import AlignmentConfig
-from regard.engine.model import Model
+from regard.engine.model import ENCODED_TOGETHER, Model
+from regard.engine.options import SearchOptions
 from regard.engine.runner import Runner
 from regard.engine.translation import Score, Translation, TruncationWarning
 from regard.errors import DataError, SearchError
@@ -329,6 +330,23 @@ def test_a_line_of_a_hundred_thousand_characters(echo: Callable[..., Model]) -> 
         [aligned] = model.align(["chat " * 25], ["chat " * 30])
     assert aligned.weights.shape == (30, 25)
     assert aligned.links == [(n, n) for n in range(20)]
+
+
+def test_what_was_read_before_is_searched_the_same(echo: Callable[..., Model]) -> None:
+    """More texts than are encoded together, the long one among the later."""
+    model = echo("word", max_tokens=20)
+    texts = ["le chat dort", "rouge", ""] * (ENCODED_TOGETHER // 2)
+    place = ENCODED_TOGETHER + 7
+    texts[place] = "chat " * 30
+    with pytest.warns(TruncationWarning, match=f"1 source texts .* number {place + 1}, with 30 tokens"):
+        sources = model.read(texts)
+    assert [source.text for source in sources] == texts
+    assert [number for number, source in enumerate(sources) if source.truncated] == [place]
+    assert [source.ids for source in sources] == [model.tokenizers.source.encode(text)[:20] for text in texts]
+    some = slice(place - 3, place + 4)
+    with pytest.warns(TruncationWarning):
+        expected = model.search(texts[some], SearchOptions(beam=2))
+    assert [*map(comparable, model.search_read(sources[some], SearchOptions(beam=2)))] == [*map(comparable, expected)]
 
 
 def test_the_default_limit_is_wide_and_finite(random_model: Callable[..., Model]) -> None:

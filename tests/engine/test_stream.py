@@ -20,11 +20,11 @@ def numbered(texts: list[list[str]]) -> Iterator[tuple[int, list[str]]]:
         first += len(window)
 
 
-@pytest.mark.parametrize("characters", [None, 1, 40, 10_000])
+@pytest.mark.parametrize("together", [None, 1, 40, 10_000])
 @pytest.mark.parametrize("ahead", [0, 1, 3])
-def test_results_come_in_the_order_of_the_texts(characters: int | None, ahead: int) -> None:
+def test_results_come_in_the_order_of_the_texts(together: int | None, ahead: int) -> None:
     texts = [["b" * (7 * number % 11) for number in range(size)] for size in (30, 1, 12)]
-    found = list(streamed(numbered(texts), shouted, threads=4, characters=characters, ahead=ahead))
+    found = list(streamed(numbered(texts), shouted, threads=4, width=len, together=together, ahead=ahead))
     whole = [text for window in texts for text in window]
     assert [len(window) for window in found] == [30, 1, 12]
     assert [one for window in found for one in window] == [f"{n}{text.upper()}" for n, text in enumerate(whole)]
@@ -37,7 +37,7 @@ def test_texts_of_like_length_go_together() -> None:
         seen.append([len(text) for text in texts])
         return texts
 
-    list(streamed([(0, ["a" * (n % 10) for n in range(100)])], work, threads=1, characters=60))
+    list(streamed([(0, ["a" * (n % 10) for n in range(100)])], work, threads=1, width=len, together=60))
     assert len(seen) > 3
     assert all(len(group) * (max(group) + 1) <= 60 for group in seen)
     assert all(max(group) - min(group) <= 1 for group in seen if max(group) > 3)
@@ -52,7 +52,7 @@ def test_no_more_is_read_than_two_windows() -> None:
             read += 1
             yield read, ["text"] * 10
 
-    results = streamed(endless(), shouted, threads=2, characters=100)
+    results = streamed(endless(), shouted, threads=2, width=len, together=100)
     for place, _ in enumerate(islice(results, 20), start=1):
         assert read <= place + 1
     results.close()
@@ -64,7 +64,7 @@ def test_what_was_read_before_a_failure_comes_out() -> None:
         yield 2, ["c"]
         raise OSError("unplugged")
 
-    results = streamed(broken(), shouted, threads=2, characters=100)
+    results = streamed(broken(), shouted, threads=2, width=len, together=100)
     assert [next(results), next(results)] == [["0A", "1B"], ["2C"]]
     with pytest.raises(OSError, match="unplugged"):
         next(results)
@@ -75,7 +75,7 @@ def test_a_failure_of_the_work_is_raised() -> None:
         raise ValueError("no such beam")
 
     with pytest.raises(ValueError, match="no such beam"):
-        list(streamed([(0, ["a"])], work, threads=2, characters=100))
+        list(streamed([(0, ["a"])], work, threads=2, width=len, together=100))
 
 
 def test_who_stops_reading_does_not_wait_for_the_rest() -> None:
@@ -87,7 +87,7 @@ def test_who_stops_reading_does_not_wait_for_the_rest() -> None:
             gate.wait(30.0)
         return texts
 
-    results = streamed(numbered([["a"], ["b"] * 50]), work, threads=2, characters=1)
+    results = streamed(numbered([["a"], ["b"] * 50]), work, threads=2, width=len, together=1)
     next(results)
     gate.set()
     results.close()

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from regard.cli.bar import Bar
@@ -27,17 +27,32 @@ class Answer:
     """For standard error."""
 
 
-Work = Callable[[int, list[int], list[str]], list[Answer]]
-"""The number of a window's first line, the places of some of its lines in it, from 0, and these lines -> their answers."""
+Item = TypeVar("Item")
 
 
-def work_on_lines(
-    work: Work, input_file: str, output_file: str | None, *, characters: int | None, settings: Mapping[str, Any]
-) -> None:
-    """All lines of a file, or of standard input, to another or to standard output.
+class Work(Protocol[Item]):
+    """What is done with lines. Only `answers` is called by several threads."""
 
-    characters: how many are worked on together, about; None: a whole window. settings: what must be the same for going on.
-    """
+    @property
+    def together(self) -> int | None:
+        """The largest sum of widths, all counted as the widest, to be answered together; None: a whole window is."""
+        ...
+
+    def read(self, lines: list[str]) -> list[Item]:
+        """What is made of each line at first."""
+        ...
+
+    def width(self, item: Item) -> int:
+        """How much there is to do."""
+        ...
+
+    def answers(self, first: int, places: list[int], items: list[Item]) -> list[Answer]:
+        """The answers to some of a window's lines. first: the number of its first line; places: theirs in it, from 0."""
+        ...
+
+
+def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *, settings: Mapping[str, Any]) -> None:
+    """All lines of a file, or of standard input, to another or to standard output. settings: what must be the same for going on."""
     from regard.engine.stream import LARGEST_WINDOW, streamed
     from regard.errors import DataError
 
@@ -47,16 +62,17 @@ def work_on_lines(
     with _destination(output_file, settings, source) as write, _Progress(source) as progress:
         begun: list[_Window] = []
 
-        def texts() -> Iterator[tuple[int, list[str]]]:
+        def items() -> Iterator[tuple[int, list[Item]]]:
             for window in source.windows(1 if typed else LARGEST_WINDOW):
                 begun.append(window)
-                yield window.first, window.texts
+                yield window.first, work.read(window.texts)
 
         results = streamed(
-            texts(),
-            work,
+            items(),
+            work.answers,
             threads=2 * len(os.sched_getaffinity(0)),
-            characters=characters,
+            width=work.width,
+            together=work.together,
             ahead=0 if typed else 1,
         )
         with closing(results):

@@ -1,10 +1,10 @@
 """`regard translate`: lines in, lines out, in order; an empty line gives an empty line."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from regard.engine.load import Engine
     from regard.engine.model import Model
     from regard.engine.options import SearchOptions
-    from regard.engine.translation import Translation
-
-CHARACTERS = 5000  # that are translated together: about a thousand tokens
+    from regard.engine.translation import Source, Translation
 
 
 def translate(
@@ -112,13 +110,20 @@ def translate(
         warnings.simplefilter("ignore", TruncationWarning)  # told with the line's number
         warnings.simplefilter("ignore", DemandWarning)
         job.check()
-        characters = None if options.draws else CHARACTERS  # draws are numbered by the window
-        work_on_lines(job.work, input_file, output_file, characters=characters, settings=same)
+        work_on_lines(job, input_file, output_file, settings=same)
+
+
+class Line(NamedTuple):
+    """What a line holds."""
+
+    source: "Source"
+    prefix: str
+    phrases: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is done with each line."""
+    """What is done with each line: a `Work`."""
 
     model: "Model"
     options: "SearchOptions"
@@ -136,20 +141,41 @@ class Job:
             phrases=[["a"]] * demanding if self.with_phrases else None,
         )
 
-    def work(self, first: int, numbers: list[int], lines: list[str]) -> "list[Answer]":
+    @property
+    def together(self) -> int | None:
+        """Tokens of a batch."""
+        from regard.engine.batching import FAST_BATCH_TOKENS
+
+        return None if self.options.draws else FAST_BATCH_TOKENS  # draws are numbered by the window
+
+    def read(self, lines: list[str]) -> list[Line]:
+        """The lines in tokens."""
+        texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
+        nothing = [""] * len(texts)
+        return [*map(Line, self.model.read(texts), prefixes or nothing, phrases or nothing)]
+
+    def width(self, line: Line) -> int:
+        """Its tokens."""
+        return len(line.source.ids)
+
+    def answers(self, first: int, places: list[int], lines: list[Line]) -> "list[Answer]":
         """The answers to some of a window's lines."""
         from regard.cli.lines import Answer
 
-        texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
         options = replace(self.options, seed=self.options.seed + first)
-        scores = options.nbest > 1  # nobody sees them otherwise
-        found = self.model.search(texts, options, prefixes=prefixes, phrases=phrases, scores=scores)
+        found = self.model.search_read(
+            [line.source for line in lines],
+            options,
+            prefixes=[line.prefix for line in lines] if self.with_prefix else None,
+            phrases=[line.phrases for line in lines] if self.with_phrases else None,
+            scores=options.nbest > 1,  # nobody sees them otherwise
+        )
         return [
             Answer(
-                "".join(f"{line}\n" for line in self._lines(first + number, translation)),
-                tuple(self._remarks(first + number, translation)),
+                "".join(f"{line}\n" for line in self._lines(first + place, translation)),
+                tuple(self._remarks(first + place, translation)),
             )
-            for number, translation in zip(numbers, found, strict=True)
+            for place, translation in zip(places, found, strict=True)
         ]
 
     def _lines(self, number: int, translation: "Translation") -> Iterator[str]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+FAST_BATCH_TOKENS = 1536  # of source tokens: larger batches leave the caches of a core
+
+
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """The indices of `lengths` in batches, the longest first; every index occurs once.
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.ctranslate2 import Precision, converted, reach
 from regard.bundle.opened import OpenBundle
-from regard.engine.batching import length_batches
+from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
 from regard.engine.options import SearchOptions
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.ranking import Ranking
@@ -35,8 +35,9 @@ Found = list[tuple[list[str], float]]
 
 KNOWN = {"beam", "alpha", "nbest", "max_length"}
 IDLE = {"temperature", "top_k", "top_p", "seed", "diversity", "node_limit"}  # of searches that it lacks
+ONLY_TORCH = tuple(field.name for field in fields(SearchOptions) if field.name not in KNOWN | IDLE)
+USUAL = SearchOptions()
 UNSCORED = (math.nan,)
-BATCH_TOKENS = 1536  # of source tokens: larger batches leave the caches of a core
 
 
 class Ct2Search:
@@ -52,10 +53,9 @@ class Ct2Search:
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
         """The option, as name = value, that only the torch engine has; None: there is none. longest: the largest limit."""
-        usual = SearchOptions()
-        for name in (field.name for field in fields(options) if field.name not in KNOWN | IDLE):
+        for name in ONLY_TORCH:
             value = getattr(options, name)
-            if value != getattr(usual, name):
+            if value != getattr(USUAL, name):
                 return f"{name} = {value!r}"
         if 2 * options.beam > self._outputs:
             return f"beam = {options.beam} over {self._outputs} pieces"
@@ -139,7 +139,7 @@ class Ct2Search:
         """Hypotheses with up to one token more than the longest limit of their batch."""
         likeliest_only = options.alpha == 0.0 and options.nbest == 1
         asked: list[tuple[int, Any]] = []
-        for batch in length_batches([len(ids) for ids in sources], min(batch_tokens, BATCH_TOKENS)):
+        for batch in length_batches([len(ids) for ids in sources], min(batch_tokens, FAST_BATCH_TOKENS)):
             steps = max(limits[number] for number in batch) + 1
             patience = steps + 1 if everything and options.beam > 1 else 1  # more than can ever finish
             answers = self._translator.translate_batch(

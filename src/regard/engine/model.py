@@ -23,7 +23,7 @@ from regard.engine.fast import FastPath
 from regard.engine.options import SearchOptions
 from regard.engine.pairs import Pairs
 from regard.engine.risk import by_utility, expected_utilities
-from regard.engine.translation import Alignment, Links, Score, Translation, TruncationWarning
+from regard.engine.translation import Alignment, Links, Score, Source, Translation, TruncationWarning
 from regard.errors import DataError, SearchError
 from regard.metrics.pairwise import chrf_matrix
 from regard.search.expansion import Expansion, Watcher
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
 
 MAX_TOKENS = 1024  # of one side, end mark not counted; attention grows with the square of it
+ENCODED_TOGETHER = 256  # texts: of no more are the tokens past `max_tokens` in memory
 ALIGNMENT_BATCH_TOKENS = 1024  # the weights of every head and layer are held, so batches are smaller
 
 
@@ -184,26 +185,47 @@ class Model:
         tokenizer cuts them by themselves. What cannot be met is left out with a warning, and named in `unmet`. scores: False where nobody
         looks at `score` and `logprob`; a greedy search may then be faster, and leave them NaN.
         """
+        sources = self.read(texts)
+        return self.search_read(
+            sources, options, prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens, scores=scores
+        )
+
+    def read(self, texts: Sequence[str]) -> list[Source]:
+        """The texts as they are searched with, for whoever wants to know their lengths before."""
+        rows, cut = self._encode(texts, self.tokenizers.source, "source")
+        return [Source(text, ids, number in cut) for number, (text, ids) in enumerate(zip(texts, rows, strict=True))]
+
+    def search_read(
+        self,
+        sources: Sequence[Source],
+        options: SearchOptions,
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        batch_tokens: int = 4096,
+        scores: bool = True,
+    ) -> list[Translation]:
+        """`search`, for texts that were read before."""
         check_count("batch_tokens", batch_tokens)
-        sources, cut = self._encode(texts, self.tokenizers.source, "source")
-        asked = Asked(self.tokenizers.target, len(texts), prefixes, phrases)
-        found = self._search(sources, options, asked, batch_tokens, scores)
+        asked = Asked(self.tokenizers.target, len(sources), prefixes, phrases)
+        rows = [source.ids for source in sources]
+        found = self._search(rows, options, asked, batch_tokens, scores)
         utilities = None
         if options.mbr:
             found, utilities = self._least_risk(found, options.nbest)
-        links = cache(partial(self._links, sources, found))
+        links = cache(partial(self._links, rows, found))
         pieces = self.tokenizers.target.vocabulary.pieces
         results = []
-        for number, text in enumerate(texts):
+        for number, source in enumerate(sources):
             ranked = [
                 Translation(
-                    source=text,
+                    source=source.text,
                     text=self.tokenizers.target.decode(hypothesis.tokens),
                     score=hypothesis.score,
                     tokens=[pieces[token] for token in hypothesis.tokens],
                     logprob=hypothesis.logprob,
                     finished=hypothesis.finished,
-                    truncated=number in cut,
+                    truncated=source.truncated,
                     unmet=asked.unmet(number, hypothesis.tokens) if asked else (),
                     utility=None if utilities is None else utilities[number][rank],
                     proof=hypothesis.proof,
@@ -292,17 +314,22 @@ class Model:
         """The ids of each text, and the numbers of the texts whose end was left out."""
         if isinstance(texts, str):
             raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
-        rows = tokenizer.encode_batch(texts)
-        cut = {number for number, ids in enumerate(rows) if len(ids) > self.max_tokens}
+        rows: list[list[int]] = []
+        cut: dict[int, int] = {}  # number -> tokens
+        for start in range(0, len(texts), ENCODED_TOGETHER):
+            for ids in tokenizer.encode_batch(texts[start : start + ENCODED_TOGETHER]):
+                if len(ids) > self.max_tokens:
+                    cut[len(rows)] = len(ids)
+                rows.append(ids[: self.max_tokens])
         if cut:
             first = min(cut)
             warnings.warn(
                 f"{len(cut)} {side} texts are longer than {self.max_tokens} tokens and were cut there; "
-                f"the first is number {first + 1}, with {len(rows[first])} tokens",
+                f"the first is number {first + 1}, with {cut[first]} tokens",
                 TruncationWarning,
                 stacklevel=3,
             )
-        return [ids[: self.max_tokens] for ids in rows], cut
+        return rows, set(cut)
 
     def _pairs(self, sources: Sequence[str], targets: Sequence[str]) -> Pairs:
         if len(sources) != len(targets):

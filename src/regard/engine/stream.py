@@ -1,7 +1,6 @@
-"""Texts without end, worked on in several threads: windows go in and come out in order, and memory holds two of them.
+"""Items without end, worked on in several threads: windows go in and come out in order, and memory holds two of them.
 
-Inside a window texts of like length go together, and while some are decoded others are cut into tokens or put together again. It
-knows no model and no files.
+Inside a window items of like width go together, and while some are worked on, the next window is read. It knows no model and no files.
 """
 
 from collections import deque
@@ -16,7 +15,7 @@ from regard.engine.batching import length_batches
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Work = Callable[[int, list[int], list[str]], list[Result]]
+Work = Callable[[int, list[int], list[Item]], list[Result]]
 
 SMALLEST_WINDOW, LARGEST_WINDOW = 256, 4096  # lines
 
@@ -33,25 +32,28 @@ def windows(items: Iterable[Item], first: int = 0, largest: int = LARGEST_WINDOW
 
 
 def streamed(
-    texts: Iterable[tuple[int, Sequence[str]]],
-    work: Work[Result],
+    items: Iterable[tuple[int, Sequence[Item]]],
+    work: Work[Item, Result],
     *,
     threads: int,
-    characters: int | None,
+    width: Callable[[Item], int],
+    together: int | None,
     ahead: int = 1,
 ) -> Generator[list[Result], None, None]:
-    """What `work` makes of each text of each window, in order.
+    """What `work` makes of each item of each window, in order.
 
-    A window is the number of its first text, and its texts. `work` gets that number, and some of the texts with their places in the window:
-    those of like length, about `characters` together, or all if that is None. `ahead`: windows that are begun before the results of the
-    first are asked for.
+    A window is the number of its first item, and its items. `work` gets that number, and some of the items with their places in the window:
+    those of like width, a batch of at most `together` (`length_batches`), or all if that is None. `ahead`: windows that are begun before
+    the results of the first are asked for.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="translate")
     begun: deque[_Begun[Result]] = deque()
     try:
         failures: list[Exception] = []
-        for first, window in _until_failure(texts, failures):
-            begun.append(_Begun.of(pool, partial(work, first), window, characters))
+        for first, window in _until_failure(items, failures):
+            whole = [list(range(len(window)))]
+            parts = whole if together is None else length_batches([*map(width, window)], together)
+            begun.append(_Begun.of(pool, partial(work, first), window, parts))
             if len(begun) > ahead:
                 yield begun.popleft().results()
         while begun:
@@ -80,13 +82,10 @@ class _Begun(Generic[Result]):
     @staticmethod
     def of(
         pool: ThreadPoolExecutor,
-        work: Callable[[list[int], list[str]], list[Result]],
-        window: Sequence[str],
-        characters: int | None,
+        work: Callable[[list[int], list[Item]], list[Result]],
+        window: Sequence[Item],
+        parts: Iterable[list[int]],
     ) -> "_Begun[Result]":
-        parts = (
-            [list(range(len(window)))] if characters is None else list(length_batches([*map(len, window)], characters))
-        )
         return _Begun(
             len(window),
             [(numbers, pool.submit(work, numbers, [window[number] for number in numbers])) for numbers in parts],

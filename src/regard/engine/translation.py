@@ -1,5 +1,5 @@
-"""What a model answers: a translation, the score of a given pair, or its word alignment. Plain values, but for the alignment of a
-translation, which is found when it is first looked at, by the model as it is then.
+"""What a model reads, and what it answers: a translation, the score of a given pair, or its word alignment. Plain values, but for the
+alignment of a translation, which is found when it is first looked at, by the model as it is then.
 """
 
 import math
@@ -23,6 +23,18 @@ class TruncationWarning(UserWarning):
 
 class DemandWarning(UserWarning):
     """A prefix or a phrase that an output cannot have was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text as a model reads it: made by `Model.read`, to be searched with."""
+
+    text: str
+    """The text as it was given."""
+    ids: list[int]
+    """Its tokens, without an end mark."""
+    truncated: bool
+    """Whether it was too long, and `ids` are only its beginning."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ SMALLEST = 300  # the least size that leaves something to learn beside them
 _LONGEST = 1000  # characters in a line given to sentencepiece, which refuses long words and skips long lines
 _BOUNDARY = "\t"  # for learning only; normalised text has none
 _RESERVED_BLOCK = "\u2585"  # sentencepiece learns nothing from a line that holds it
+_FEW = 16  # lines: for more it pays that sentencepiece starts a thread of its own
 _THREADS = 4  # a constant: the number of threads decides in which order unigram's sums are rounded
 
 _PROBE = "The 3 words “naïve”, 中文 and 🙂 <0x41>."
@@ -85,6 +86,8 @@ class SubwordTokenizer:
         return self._dropout(ids, probability, generator) if self.kind == "bpe" else list(ids)
 
     def _cut(self, lines: list[str]) -> list[list[int]]:
+        if len(lines) <= _FEW:
+            return [self._processor.encode(line) for line in lines]
         rows: list[list[int]] = self._processor.encode(lines, num_threads=1)
         return rows
 
