@@ -63,7 +63,10 @@ def test_every_sampling_option(home: Path, command: Command) -> None:
     assert result.code == 0, result.err
     assert result.out.startswith("show")
     assert "e" not in result.out
-    assert command("generate", home / "trained", "--mbr", "4", "--max-length", "5").code == 0
+    for search in (["--mbr", "4"], ["--beam", "4", "--groups", "2", "-n", "2"], ["--exact", "--node-limit", "20"]):
+        result = command("generate", home / "trained", "show", *search, "--max-length", "5")
+        assert result.code == 0, result.err
+        assert result.out.count("show") == 1 + search.count("-n")
 
 
 def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> None:
