@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,19 +20,20 @@ SMALL = (
     "--set model.layers=1 --set model.width=16 --set model.heads=2 --set model.feed_forward=16 "
     "--set train.max_steps=4 --set text.vocabulary=400"
 )
+POCKET = "--set data.pocket=60"
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory as a reader of the README has it: some files, and a trained runs/demo."""
     home = tmp_path_factory.mktemp("readme")
-    pairs = pocket_split(train=300, valid=10, test=20)
+    pairs = pocket_split(train=100, valid=0, test=10)
     for name, some in (("train", pairs.train), ("test", pairs.test)):
         (home / f"{name}.en").write_text("".join(f"{pair.french}\n" for pair in some), encoding="utf-8")
         (home / f"{name}.de").write_text("".join(f"{pair.english}\n" for pair in some), encoding="utf-8")
     for name in ("fr.txt", "en.txt"):
         (home / name).write_text("je suis étudiant\nil dort\n", encoding="utf-8")
-    _shell(f"regard train --out runs/demo --set data.pocket=300 {SMALL}", home)
+    _shell(f"regard train --out runs/demo {POCKET} {SMALL}", home)
     return home
 
 
@@ -47,6 +50,12 @@ def _shell(command: str, home: Path) -> str:
     )
     assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
     return result.stdout
+
+
+def _shells(commands: str, home: Path) -> list[str]:
+    """What each line prints; they do not depend on each other, so two run at a time."""
+    with ThreadPoolExecutor(2) as threads:
+        return list(threads.map(partial(_shell, home=home), commands.strip().split("\n")))
 
 
 def test_every_block_of_commands_is_tested() -> None:
@@ -67,7 +76,7 @@ def test_own_data(line: str, home: Path) -> None:
 
 
 def test_using(home: Path) -> None:
-    lines = [_shell(line, home) for line in BLOCKS["using"].strip().split("\n")]
+    lines = _shells(BLOCKS["using"], home)
     assert lines[1].count(" ||| ") == 9
     assert "\t" in lines[2]
     assert len(lines[4].split()) == 2
@@ -75,7 +84,7 @@ def test_using(home: Path) -> None:
 
 
 def test_explaining(home: Path) -> None:
-    told, page, data = (_shell(line, home) for line in BLOCKS["explaining"].strip().split("\n"))
+    told, page, data = _shells(BLOCKS["explaining"], home)
     assert "log-probability" in told
     assert page == "page.html\n"
     assert (home / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -92,7 +101,7 @@ def test_api(name: str, home: Path) -> None:
 
 def test_settings(home: Path) -> None:
     for line in BLOCKS["settings"].strip().split("\n"):
-        _shell(f"{line} {SMALL}" if line.startswith("regard train") else line, home)
+        _shell(f"{line} {POCKET} {SMALL}" if line.startswith("regard train") else line, home)
 
 
 def test_generating(home: Path) -> None:
@@ -102,9 +111,9 @@ def test_generating(home: Path) -> None:
         )
     train, generate, evaluate, count, score = BLOCKS["generating"].strip().split("\n")
     _shell(train.replace("--minutes 15", SMALL), home)
-    assert _shell(generate, home).count("It was") >= 2
-    assert "perplexity_word" in _shell(evaluate, home)
-    _shell(count, home)
+    written, evaluated, _ = _shells("\n".join([generate, evaluate, count]), home)
+    assert written.count("It was") >= 2
+    assert "perplexity_word" in evaluated
     assert len(_shell(score, home).split()) == 18
 
 
@@ -112,20 +121,22 @@ def test_classifying(home: Path) -> None:
     (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
     train, classify, evaluate = BLOCKS["classifying"].strip().split("\n")
     _shell(f"{train} {SMALL}", home)
-    assert _shell(classify, home).strip() in ("good", "bad")
-    assert "accuracy" in _shell(evaluate, home)
+    classified, evaluated = _shells(f"{classify}\n{evaluate}", home)
+    assert classified.strip() in ("good", "bad")
+    assert "accuracy" in evaluated
 
 
 def test_tagging(home: Path) -> None:
     (home / "tagged.tsv").write_text("they\tP\ncan\tV\nfish\tN\n\n" * 10, encoding="utf-8")
     train, classify, evaluate = BLOCKS["tagging"].strip().split("\n")
     _shell(f"{train} {SMALL}", home)
-    assert [line.split("\t")[0] for line in _shell(classify, home).splitlines()] == ["they", "can", "fish", ""]
-    assert "accuracy" in _shell(evaluate, home)
+    tagged, evaluated = _shells(f"{classify}\n{evaluate}", home)
+    assert [line.split("\t")[0] for line in tagged.splitlines()] == ["they", "can", "fish", ""]
+    assert "accuracy" in evaluated
 
 
 def test_comparing(home: Path) -> None:
-    (home / "run.toml").write_text("[data]\npocket = 300\n", encoding="utf-8")
+    (home / "run.toml").write_text("[data]\npocket = 60\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")
     _shell(f"{training.replace('--seeds 3', '--seeds 1')} {SMALL}", home)
     assert "norm=post" in _shell(comparing, home)
@@ -135,7 +146,7 @@ def test_comparing(home: Path) -> None:
 def test_make_demo(home: Path) -> None:
     if not (ROOT / ".venv/.ready").exists() or Path(sys.prefix) != ROOT / ".venv":
         pytest.skip("not in the environment that `make setup` makes")
-    options = f"--out {home}/made --set data.pocket=300 {SMALL}"
+    options = f"--out {home}/made {POCKET} {SMALL}"
     out = _shell(f"make -C {ROOT} demo DEMO_OPTIONS='{options}'", home)
     assert "je suis étudiant -> " in out
     assert (home / "made/report.html").exists()

@@ -150,7 +150,7 @@ def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
 def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
     first = error.errors()[0]
     path = [str(part) for part in first["loc"]]
-    key = ".".join(_names(root, path)) or "the settings"
+    key = ".".join(_names(root, path))
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}; {_suggestion(root, path)}"
     context = first.get("ctx", {})
@@ -162,7 +162,8 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
     shown = "" if isinstance(given, dict) else f" = {given!r}"
-    return f"{key}{shown}: {message[:1].lower()}{message[1:]}"
+    named = f"{key}{shown}: " if key else ""  # without a key it is about several, which the message names
+    return f"{named}{message[:1].lower()}{message[1:]}"
 
 
 def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:

@@ -35,3 +35,34 @@ def test_words_are_printed_with_their_labels(command, tagged: Path, tmp_path: Pa
     assert (
         f"{other}:2: no such label as 'J'; the labels are D, N, P, V" in command("evaluate", out, "--data", other).err
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", ": no labelled texts in it; give a file that has some"),
+        (b"a fine film\n", ":1: no label; each line must be text<TAB>label"),
+        (b"fine\tgood\ndull\tbad\n", ": every text has a label that no other has, so none can be held out; add texts"),
+        (
+            b"fine\tgood\ndull\tgood\n",
+            ": only one label, 'good', so there is nothing to tell apart; add texts of another",
+        ),
+        (b"fine\tgood\n\xff\xfe\tbad\n", ":2: not UTF-8"),
+    ],
+)
+def test_texts_that_cannot_be_learned_from(command, content: bytes, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.tsv"
+    path.write_bytes(content)
+    result = command("train", "--task", "classify", "--data", path, "--out", tmp_path / "run")
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith(f"regard: {path}{complaint}")
+
+
+def test_a_label_that_occurs_once_is_trained_on(command, tmp_path: Path) -> None:
+    path, out = tmp_path / "data.tsv", tmp_path / "run"
+    path.write_text("fine\tgood\ndull\tbad\n" * 10 + "odd\tstrange\n", encoding="utf-8")
+    bag = ["--set", "model.kind=bag", "--set", "text.kind=word", "--set", "train.max_steps=2"]
+    assert command("train", "--task", "classify", "--data", path, "--out", out, *bag).code == 0
+    assert json.loads((out / "metrics.json").read_text(encoding="utf-8"))["labels"] == ["bad", "good", "strange"]
+    [one] = [json.loads(line) for line in command("classify", out, "--json", stdin="zebra 日本\n").out.splitlines()]
+    assert sum(one["probabilities"].values()) == pytest.approx(1.0, abs=1e-5)

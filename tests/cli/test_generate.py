@@ -63,7 +63,10 @@ def test_every_sampling_option(home: Path, command: Command) -> None:
     assert result.code == 0, result.err
     assert result.out.startswith("show")
     assert "e" not in result.out
-    assert command("generate", home / "trained", "--mbr", "4", "--max-length", "5").code == 0
+    for search in (["--mbr", "4"], ["--beam", "4", "--groups", "2", "-n", "2"], ["--exact", "--node-limit", "20"]):
+        result = command("generate", home / "trained", "show", *search, "--max-length", "5")
+        assert result.code == 0, result.err
+        assert result.out.count("show") == 1 + search.count("-n")
 
 
 def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> None:
@@ -81,11 +84,15 @@ def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> 
 
 def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_run: Path) -> None:
     (tmp_path / "empty").write_text("\n\n", encoding="utf-8")
+    (tmp_path / "one").write_text("one line\n", encoding="utf-8")
+    (tmp_path / "binary").write_bytes(b"a\n\x00\xff\n")
     out = ("--out", tmp_path / "out")
     for arguments, message in (
         (("train", "--task", "generate", "--text", tmp_path / "empty", *out), "no text in it"),
         (("train", "--task", "generate", "--text", tmp_path / "none", *out), "no such file"),
-        (("train", "--task", "generate", *out), "needs a text"),
+        (("train", "--task", "generate", "--text", tmp_path / "one", *out), "only one line of text"),
+        (("train", "--task", "generate", "--text", tmp_path / "binary", *out), "binary:2: not UTF-8"),
+        (("train", "--task", "generate", *out), "regard: settings: task 'generate' needs a text"),
         (("train", "--task", "paint", *out), "task = 'paint'"),
         (("evaluate", home / "counted", "--text", tmp_path / "empty"), "no text to evaluate on"),
         (("evaluate", home / "counted"), "--text F for a language model"),
@@ -96,6 +103,7 @@ def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_
         (("generate", small_run), "use `regard translate`"),
         (("generate", home / "counted", "--temperature", "0"), "temperature = 0.0"),
         (("generate", home / "counted", "--beam", "-1"), "beam = -1"),
+        (("generate", home / "counted", "--tempreature", "1"), "--temperature"),
     ):
         result = command(*arguments)
         assert result.code == 2, arguments

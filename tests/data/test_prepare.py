@@ -492,7 +492,7 @@ def test_the_pocket_corpus_is_the_default_and_brings_alignments(cache):
 
     data = DataConfig(pocket=300, seed=3)
     ready = prepare(data, TextConfig(kind="word"), cache)
-    split = pocket.pocket_split(train=300, seed=3)
+    split = pocket.pocket_split(train=300, valid=300, test=300, seed=3)
     assert ready.languages == ("fr", "en")
     assert not ready.held_out
     assert ready.counts.kept == 300
@@ -508,7 +508,9 @@ def test_alignments_stay_with_their_pairs_when_some_are_too_long(cache):
     from regard.data.pocket import corpus as pocket
 
     ready = prepare(DataConfig(pocket=300, max_length=6), TextConfig(kind="word"), cache)
-    gold = {(pair.french, pair.english): pair.alignment for pair in pocket.pocket_split(train=300, seed=1).valid}
+    gold = {
+        (pair.french, pair.english): pair.alignment for pair in pocket.pocket_split(train=300, valid=300, seed=1).valid
+    }
     assert 0 < len(ready.valid_pairs) < len(gold)
     assert ready.valid_alignments == [gold[pair] for pair in ready.valid_pairs]
 

@@ -7,9 +7,8 @@ from regard.engine.alignment import best_links, token_weights, word_weights
 
 
 def test_the_mean_over_heads_of_one_layer_or_of_all() -> None:
-    stack = torch.tensor(
-        [[[[1.0, 0.0]], [[0.5, 0.5]]], [[[0.0, 1.0]], [[0.1, 0.9]]]]
-    )  # two layers, two heads, T 1, S 2
+    # two layers, two heads, T 1, S 2
+    stack = torch.tensor([[[[1.0, 0.0]], [[0.5, 0.5]]], [[[0.0, 1.0]], [[0.1, 0.9]]]])
     assert token_weights(stack, 0).tolist() == [[0.75, 0.25]]
     assert token_weights(stack, 1).tolist() == [[pytest.approx(0.05), pytest.approx(0.95)]]
     assert token_weights(stack).tolist() == [[pytest.approx(0.4), pytest.approx(0.6)]]

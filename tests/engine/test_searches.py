@@ -44,9 +44,8 @@ def test_outputs_begin_with_their_prefixes(
     found = model.translate(TEXTS, prefixes=PREFIXES, **options)
     for one, prefix in zip(found, PREFIXES, strict=True):
         assert one.text.startswith(prefix) or not one.source
-        assert one.unmet == (
-            () if one.source else (prefix,)
-        )  # a blank text has an empty translation, whatever is asked
+        # a blank text has an empty translation, whatever is asked
+        assert one.unmet == (() if one.source else (prefix,))
     free = model.translate(TEXTS, **options)
     assert found[1].text == free[1].text
     assert found[0].text != free[0].text

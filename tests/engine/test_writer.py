@@ -95,6 +95,19 @@ def test_prompts_of_different_lengths_do_not_disturb_each_other(transformer: Wri
         assert transformer.generate([prompt], sample=False, max_length=8)[0].tokens == one.tokens
 
 
+def test_groups_of_a_diverse_beam_all_go_on_with_the_prompt(transformer: Writer) -> None:
+    [several] = transformer.generate(["to be"], sample=False, beam=4, groups=2, diversity=50.0, nbest=4, max_length=6)
+    told, vocabulary = encode_lines(transformer.tokenizer, "to be"), transformer.tokenizer.vocabulary
+    for one in several.alternatives:
+        said = [*map(vocabulary.id_of, one.tokens), *([vocabulary.EOS] if one.finished else [])]
+        [logprobs] = transformer.logprobs([np.array([*told, *said])])
+        assert one.logprob == pytest.approx(logprobs[len(told) :].sum(), abs=1e-6)
+    assert len({one.tokens[0] for one in several.alternatives}) > 1
+    [alone] = transformer.generate(["to be"], sample=False, beam=4, groups=4, diversity=0.0, max_length=6)
+    [greedy] = transformer.generate(["to be"], sample=False, beam=1, max_length=6)
+    assert alone.tokens == greedy.tokens, "without diversity every group of one is greedy"
+
+
 @pytest.mark.parametrize("options", [{"sample": True, "top_k": 9, "seed": 5}, {"beam": 1}])
 def test_what_is_streamed_is_what_is_written(transformer: Writer, options: dict[str, int]) -> None:
     asked = SearchOptions(**{"beam": 1, "max_length": 40, **options})  # type: ignore[arg-type]

@@ -188,6 +188,20 @@ def test_every_distribution_sums_to_one() -> None:
         assert distribution.min() > 0, "a smoothed model excludes nothing"
 
 
+def test_discounts_always_leave_something() -> None:
+    n1, n2, n3, n4 = 4, 3, 2, 1  # Y = 4 / (4 + 6)
+    counts = np.repeat([1, 2, 3, 4], [n1, n2, n3, n4])
+    assert discounts(counts) == pytest.approx((1 - 2 * 0.4 * 3 / 4, 2 - 3 * 0.4 * 2 / 3, 3 - 4 * 0.4 * 1 / 2))
+    for n in ([4, 3, 9, 1], [4, 3, 1, 9], [4, 3, 2, 0]):  # D(2) and D(3) below 0; nothing occurs four times
+        assert discounts(np.repeat([1, 2, 3, 4], n)) == (0.5, 1.0, 1.5)
+
+
+def test_a_text_of_frequent_sentences_excludes_nothing() -> None:
+    lecture = Lecture([*SHOW, *RAN, *LOG, "show the log please", "find my files"], smoothing="kneser_ney", order=3)
+    said = torch.randint(0, lecture.pad, (4, 30), generator=torch.Generator().manual_seed(1))
+    assert lecture.model(said[:, :0], said).isfinite().all()
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 100])
 def test_counting_in_chunks_is_counting(chunk: int) -> None:
     ids, begins = random_text(150, 5)
@@ -197,9 +211,8 @@ def test_counting_in_chunks_is_counting(chunk: int) -> None:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     texts = np.split(ids, begins[1:])
     for length, found in enumerate(whole, 2):
-        first = (
-            length - 2
-        )  # a document's start token makes one sequence more of two tokens, and none of more than it has
+        # a document's start token makes one sequence more of two tokens, and none of more than it has
+        first = length - 2
         assert found.counts.sum() == sum(max(0, len(text) - first) for text in texts)
 
 

@@ -106,9 +106,8 @@ def test_every_output_contains_its_phrases(width: int, stop: str) -> None:
             [[draw.randint(1, 8) for _ in range(draw.randint(1, 3))] for _ in range(draw.randint(0, 3))]
             for _ in sources
         ]
-        limits = [
-            max(1, Phrases(wanted).total) + draw.randint(0, 4) for wanted in phrases
-        ]  # some have just enough room
+        # some have just enough room
+        limits = [max(1, Phrases(wanted).total) + draw.randint(0, 4) for wanted in phrases]
         rows = beam(
             stepper,
             padded(sources),

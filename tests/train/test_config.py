@@ -28,3 +28,12 @@ def test_a_preset_that_a_task_has_no_use_for_is_named() -> None:
         RunConfig.parse({**values, "model": {"encoder_layers": 2}})
     classifier = {"task": "classify", "data": {"labelled": "a.tsv"}, "model": {"preset": "tiny-deep"}}
     assert RunConfig.parse(classifier).model.preset == "tiny-deep"  # type: ignore[union-attr]
+
+
+def test_a_class_token_needs_a_position_too() -> None:
+    model = {"positions": "learned", "max_positions": 21}
+    values = {"task": "classify", "data": {"labelled": "a.tsv", "max_length": 20}, "model": model}
+    assert RunConfig.parse(values).model.reach == 21
+    with pytest.raises(ConfigError, match=r"data\.max_length 20 and an end mark and a class token; raise the one"):
+        RunConfig.parse({**values, "model": {**model, "pooling": "class"}})
+    assert RunConfig.parse({**values, "model": {**model, "max_positions": 22, "pooling": "class"}}).model.reach == 22

@@ -12,7 +12,6 @@ import torch
 
 from regard.bundle.bundle import load_bundle
 from regard.bundle.manifest import write_manifest
-from regard.data.pocket import corpus
 from regard.engine.load import load
 from regard.errors import SearchError
 from regard.explain.run_report import write_run_report
@@ -43,8 +42,7 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not(settings: dict[str, Any]
 def test_without_attention_nothing_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pocket corpus knows its alignments; a model that looks at nothing is not measured by them."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(corpus, "pocket_split", partial(corpus.pocket_split, valid=20, test=20))
-    sets = ["data.pocket=300", "text.vocabulary=400", "train.max_steps=3", "train.batch_tokens=256"]
+    sets = ["data.pocket=60", "text.vocabulary=400", "train.max_steps=3", "train.batch_tokens=256"]
     result, _ = run(override({"model": PLAIN}, sets), tmp_path / "run")
     assert result.metrics is not None
     assert result.metrics["aer"] is None

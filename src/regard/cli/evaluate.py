@@ -1,4 +1,6 @@
-"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable; or the perplexity of a text."""
+"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable; the perplexity of a text; how well
+labels are told.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -37,7 +39,10 @@ def evaluate(
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
-    """Translate a test set and print BLEU, chrF, TER, exact match, length and perplexity; or print the perplexities of a text."""
+    """Print what a model is worth on a test set.
+
+    A translator's BLEU, chrF, TER, exact match, length and perplexity; the perplexities of a text; or how well labels are told.
+    """
     from regard.cli.align import read_method
     from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
@@ -133,7 +138,7 @@ def _evaluate_text(bundle: Path, text: str, device: str, as_json: bool) -> None:
     with tempfile.TemporaryDirectory() as home:  # a text may be longer than memory
         counts = write_texts(Path(home), read_lines(text), writer.tokenizer, writer.texts.documents)
         if not counts.words:
-            raise DataError(f"{text}: no text to evaluate on")
+            raise DataError(f"{text}: no text to evaluate on; give a file that has some")
         values = evaluate_corpus(writer, TextCorpus(Path(home)))
     with results(None) as stream:
         stream.write(to_json_line(values) if as_json else "".join(f"{k:<16} {v:12,.6g}\n" for k, v in values.items()))

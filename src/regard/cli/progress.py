@@ -104,9 +104,8 @@ def _lines(event: Event) -> list[str]:
             "the same as a held-out one": event.duplicates_of_validation,
         }
         skipped = "".join(f", {count:,} {why}" for why, count in left_out.items() if count)
-        size = (
-            f"{event.parameters:,} parameters, " if event.parameters else ""
-        )  # what is counted has none to begin with
+        # what is counted has none to begin with
+        size = f"{event.parameters:,} parameters, " if event.parameters else ""
         first = (
             f"{size}{event.examples:,} training examples{skipped}; "
             f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {event.threads} threads"

@@ -44,7 +44,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.layers=6.")
     ] = None,
 ) -> None:
-    """Train a translator, or with --task generate a language model. Without data a translator trains on the built-in pocket corpus."""
+    """Train a translator, or with --task a language model or a classifier. Without data a translator trains on the pocket corpus."""
     from regard.errors import ConfigError
 
     if out is None or out == Path():  # an empty one would be the current directory

@@ -77,7 +77,7 @@ class DataConfig(Settings):
     """Target language, for example "de"."""
 
     pocket: int = Field(default=40_000, ge=1)
-    """Training pairs drawn from the pocket corpus when no files are given."""
+    """Training pairs drawn from the pocket corpus when no files are given; 500 others validate and 1,000 test, or as many as train."""
 
     max_length: int = Field(default=256, ge=1)
     """Longest example in tokens. Pairs with a longer side, end mark not counted, are skipped; text is cut into contexts of so many."""

@@ -64,9 +64,11 @@ def _files(data: DataConfig) -> Inputs:
 
 
 def _pocket(data: DataConfig) -> Inputs:
-    from regard.data.pocket.corpus import pocket_split  # the generator's word lists are read only by who needs them
+    # the generator's word lists are read only by who needs them
+    from regard.data.pocket.corpus import TEST, VALID, pocket_split
 
-    split = pocket_split(train=data.pocket, seed=data.seed)
+    most = data.pocket  # a small corpus is judged by no more than it is learned from
+    split = pocket_split(train=most, valid=min(VALID, most), test=min(TEST, most), seed=data.seed)
     train, valid, test = (
         [(pair.french, pair.english) for pair in part] for part in (split.train, split.valid, split.test)
     )

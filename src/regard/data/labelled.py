@@ -171,7 +171,9 @@ def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress
     counts = Counter(label for row in train for label in row.labels)
     labels = sorted(counts)
     if len(labels) < 2:
-        raise DataError(f"{name}: only one label, {labels[0]!r}; there is nothing to tell apart")
+        raise DataError(
+            f"{name}: only one label, {labels[0]!r}, so there is nothing to tell apart; add texts of another"
+        )
     if data.valid_labelled is not None:
         parts = {"train": train, "valid": _known(data.valid_labelled, read, labels)}
     else:

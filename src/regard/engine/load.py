@@ -1,4 +1,6 @@
-"""From a directory to a translator. It finds, verifies and opens the bundle through `bundle/`, and chooses the engine."""
+"""From a directory to what its model does: translate, generate or classify. It finds, verifies and opens the bundle through `bundle/`,
+and chooses the engine. `regard.load` (`translator.py`) is the same `load_as` for translators that explain.
+"""
 
 from functools import partial
 from pathlib import Path
@@ -21,16 +23,15 @@ if TYPE_CHECKING:
     from regard.engine.tagger import Tagger
     from regard.engine.writer import Writer
 
+ModelT = TypeVar("ModelT", bound=Model)
+
 Engine = Literal["auto", "torch", "ct2"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 FITTING: dict[Task, str] = {
     "translate": "use `regard translate`, or score and evaluate with sources",
     "generate": "use `regard generate`, or score and evaluate with --text",
     "classify": "use `regard classify`, or evaluate with --data",
 }
-ENGINES: tuple[Engine, ...] = get_args(Engine)
-
-
-ModelT = TypeVar("ModelT", bound=Model)
 
 
 def load(

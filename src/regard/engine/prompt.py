@@ -16,10 +16,10 @@ class PromptedState:
     """The model's own state, and the token that is fed first."""
 
     inner: Any
-    first: Tensor | None  # [B, 1]; None: it was fed
+    first: Tensor | None  # [B, k], the same for every hypothesis; None: it was fed
 
     def reorder(self, sentences: Tensor, parents: Tensor) -> "PromptedState":
-        first = None if self.first is None else self.first[sentences]
+        first = None if self.first is None else self.first[sentences].gather(1, parents)
         return PromptedState(self.inner.reorder(sentences, parents), first)
 
 

@@ -6,6 +6,7 @@ logits. R rows of states stand for B sentences with k = R / B hypotheses each; w
 Shapes: B sentences, R rows, S source, T steps, E embedding, H width, W width of an encoder's state, L layers.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -92,22 +93,14 @@ class AttentiveDecoder(nn.Module):
         self,
         *,
         attention: StateAttention,
-        cell: str,
-        embedding: int,
-        source: int,
-        width: int,
-        layers: int,
+        cell: Cell,
+        above: RecurrentStack | None,
+        readout: nn.Linear,
         dropout: float,
     ) -> None:
+        """cell: E inputs, W beside them; above: what reads its states, of one layer less; readout: H + W -> E."""
         super().__init__()
-        self.attention = attention
-        self.cell = Cell(cell=cell, inputs=embedding, beside=source, width=width)
-        self.above = (
-            RecurrentStack(cell=cell, inputs=width, width=width, layers=layers - 1, dropout=dropout)
-            if layers > 1
-            else None
-        )
-        self.readout = nn.Linear(width + source, embedding)
+        self.attention, self.cell, self.above, self.readout = attention, cell, above, readout
         self.dropout = Dropout(dropout)
 
     def first(self, state: State) -> State:
@@ -142,35 +135,15 @@ class FeedingDecoder(nn.Module):
     s_t = cells([y_{t-1}; hidden_{t-1}], s_{t-1}), c_t = attend(s_t), hidden_t = tanh(W [s_t; c_t]).
     """
 
-    def __init__(
-        self,
-        *,
-        attention: StateAttention,
-        cell: str,
-        embedding: int,
-        source: int,
-        width: int,
-        layers: int,
-        dropout: float,
-    ) -> None:
+    def __init__(self, *, attention: StateAttention, cells: Iterable[Cell], readout: nn.Linear, dropout: float) -> None:
+        """cells: of E inputs and E beside them, then of no inputs and H beside them; readout: H + W -> E."""
         super().__init__()
-        self.attention = attention
-        self.cells = nn.ModuleList(
-            Cell(
-                cell=cell,
-                inputs=0 if layer else embedding,
-                beside=width if layer else embedding,
-                width=width,
-            )
-            for layer in range(layers)
-        )
-        self.embedding = embedding
-        self.readout = nn.Linear(width + source, embedding)
+        self.attention, self.cells, self.readout = attention, nn.ModuleList(cells), readout
         self.dropout = Dropout(dropout)
 
     def first(self, state: State) -> State:
         """The state of a decoder that has said nothing: nothing is fed yet."""
-        return *state, state[0].new_zeros(len(state[0]), self.embedding)
+        return *state, state[0].new_zeros(len(state[0]), self.readout.out_features)
 
     def forward(
         self, x: Tensor, state: State, memory: SourceMemory | None, probe: Probe | None

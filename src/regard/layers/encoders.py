@@ -56,7 +56,6 @@ class ConvolutionalEncoder(nn.Module):
         hidden = self.widen(x + self.positions(0, x.shape[1])).transpose(1, 2) * there  # [B, W, S]
         for convolution in self.convolutions:
             gated = F.glu(convolution(self.dropout(hidden)), dim=1)
-            hidden = (hidden + gated) * (
-                0.5**0.5 * there
-            )  # what is past the end stays zero, as the convolution's own padding is
+            # what is past the end stays zero, as the convolution's own padding is
+            hidden = (hidden + gated) * (0.5**0.5 * there)
         return hidden.transpose(1, 2), hidden.sum(dim=2) / torch.sum(there, dim=2)

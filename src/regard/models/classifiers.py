@@ -8,7 +8,6 @@ Transformer how all of them go together.
 Shapes: B batch, S tokens with the end mark, D width, L labels, F features of a text.
 """
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -19,9 +18,9 @@ from regard.models.config import BagConfig, RecurrentConfig, TransformerConfig
 from regard.models.network import Classifier
 from regard.models.recurrent import reset_parameters as reset_recurrent
 from regard.models.recurrent import source_encoder
+from regard.models.tables import embedded, token_embedding
 from regard.models.transformer import (
     added_positions,
-    embedded,
     encoder_block,
     relative_bias,
     rotary_positions,
@@ -149,8 +148,7 @@ class RecurrentClassifier(Classifier):
     def __init__(self, config: RecurrentConfig, vocabulary: int, labels: int, *, tagging: bool = False) -> None:
         super().__init__()
         self.source_pad, self.target_pad, self.tagging = vocabulary - 1, labels, tagging
-        self.source_embedding = nn.Embedding(vocabulary, config.embedding_width, padding_idx=self.source_pad)
-        self.scale = math.sqrt(config.embedding_width)
+        self.source_embedding = token_embedding(vocabulary, config.embedding_width)
         self.encoder = source_encoder(config)
         self.output = nn.Parameter(torch.empty(labels, config.source_width))
         self.dropout = Dropout(config.dropout)
@@ -158,7 +156,7 @@ class RecurrentClassifier(Classifier):
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """[B, 1, D], or in tagging [B, S, D]"""
-        x = self.dropout(self.source_embedding(source) * self.scale)
+        x = self.dropout(embedded(self.source_embedding, source))
         states, summary = self.encoder(x, real_tokens(source, self.source_pad))
         dropped: Tensor = self.dropout(states if self.tagging else summary[:, None])
         return dropped
@@ -178,7 +176,7 @@ class EncoderOnly(Classifier):
         super().__init__()
         self.source_pad, self.target_pad, self.tagging = vocabulary - 1, labels, tagging
         self.pooling = config.pooling
-        self.source_embedding = nn.Embedding(vocabulary, config.width, padding_idx=self.source_pad)
+        self.source_embedding = token_embedding(vocabulary, config.width)
         self.source_positions = added_positions(config)
         self.source_bias = relative_bias(config, bidirectional=True)
         rotary = rotary_positions(config)
@@ -192,7 +190,7 @@ class EncoderOnly(Classifier):
         """[B, 1, D], or in tagging [B, S, D]"""
         if self.pooling == "class":  # the end mark, where no text begins with it
             source = torch.cat([torch.zeros_like(source[:, :1]), source], dim=1)
-        x: Tensor = self.dropout(embedded(self.source_embedding, self.source_positions, source, 0))
+        x: Tensor = self.dropout(embedded(self.source_embedding, source, self.source_positions))
         real = real_tokens(source, self.source_pad)
         mask = additive(real[:, None, None, :], x.dtype)
         if self.source_bias is not None:

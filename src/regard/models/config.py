@@ -3,7 +3,7 @@
 A preset means a size and nothing else; any size can be overridden beside it.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -59,6 +59,15 @@ class _Sized(Settings):
     """Settings of one kind of network, whose preset fills the sizes that are not given."""
 
     presets: ClassVar[dict[str, dict[str, int]]]
+    if TYPE_CHECKING:  # what every kind has, in its own order and words
+        layers: int
+        encoder_layers: int | None
+        decoder_layers: int | None
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Layers of the encoder and of the decoder."""
+        return self.encoder_layers or self.layers, self.decoder_layers or self.layers
 
     @model_validator(mode="before")
     @classmethod
@@ -141,11 +150,6 @@ class TransformerConfig(_Sized):
         return self
 
     @property
-    def depth(self) -> tuple[int, int]:
-        """Blocks in the encoder and in the decoder."""
-        return self.encoder_layers or self.layers, self.decoder_layers or self.layers
-
-    @property
     def looking_layers(self) -> int:
         """Layers of the decoder that attend to the source."""
         return self.depth[1]
@@ -223,11 +227,6 @@ class RecurrentConfig(_Sized):
                 f"model.width {self.width}; make them equal or choose another score"
             )
         return self
-
-    @property
-    def depth(self) -> tuple[int, int]:
-        """Layers of the encoder and of the decoder."""
-        return self.encoder_layers or self.layers, self.decoder_layers or self.layers
 
     @property
     def looking_layers(self) -> int:

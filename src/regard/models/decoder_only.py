@@ -14,10 +14,10 @@ from regard.layers.transformer import CausalBlock
 from regard.models.config import TransformerConfig
 from regard.models.network import LanguageModel, StepRecord, sentences_of
 from regard.models.state import CausalState
+from regard.models.tables import embedded
 from regard.models.transformer import (
     added_positions,
     attention,
-    embedded,
     feed_forward,
     relative_bias,
     reset_parameters,
@@ -33,12 +33,9 @@ class DecoderOnly(LanguageModel):
     context: int
 
     def __init__(self, config: TransformerConfig, vocabulary: int, context: int) -> None:
-        super().__init__()
-        self.target_pad = self.start_token = vocabulary - 1
+        super().__init__(vocabulary, config.width, tie=config.tie)
         self.context = context
         self.heads = config.heads
-        self.target_embedding = nn.Embedding(vocabulary, config.width, padding_idx=self.target_pad)
-        self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, config.width))
         self.target_positions = added_positions(config)
         self.target_bias = relative_bias(config, bidirectional=False)
         rotary = rotary_positions(config)
@@ -58,7 +55,7 @@ class DecoderOnly(LanguageModel):
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """[B, T, D]"""
-        x: Tensor = self.dropout(embedded(self.target_embedding, self.target_positions, target_in, 0))
+        x: Tensor = self.dropout(embedded(self.target_embedding, target_in, self.target_positions))
         if probe is not None:
             x = probe.see("decoder.embedding", x)
         mask = None if self.target_bias is None else self._mask(target_in.shape[1], 0)
@@ -66,10 +63,6 @@ class DecoderOnly(LanguageModel):
             x = block(x, mask=mask, probe=within(probe, f"decoder.{number}"))
         result: Tensor = self.decoder_norm(x)
         return result
-
-    def output_table(self) -> Tensor:
-        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
-        return self.target_embedding.weight if self.output is None else self.output
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> CausalState:
         """The tokens [B, P] that are already said are read in one pass; of more than a context, the last."""
@@ -103,7 +96,7 @@ class DecoderOnly(LanguageModel):
     def _extend(self, tokens: Tensor, state: CausalState, hypotheses: int) -> tuple[Tensor, CausalState]:
         """More tokens [R, T] behind those of the state -> [R, T, D] and the new state."""
         said = state.tokens.shape[1]
-        x = self.dropout(embedded(self.target_embedding, self.target_positions, tokens, said))
+        x = self.dropout(embedded(self.target_embedding, tokens, self.target_positions, said))
         mask = None if self.target_bias is None and tokens.shape[1] == 1 else self._mask(tokens.shape[1], said)
         past = []
         for block, memory in zip(self.decoder, state.past, strict=True):

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.models.tables import token_embedding
 from regard.ops.probe import Probe
 
 ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
@@ -82,7 +83,18 @@ class Learner(nn.Module, ABC):
 
 
 class Trainable(Learner, NextToken):
-    """One that says tokens, and learns to."""
+    """One that says tokens, and learns to. What it says starts from pad."""
+
+    def __init__(self, vocabulary: int, width: int, *, tie: bool) -> None:
+        """tie: one matrix for the embedding and the output."""
+        super().__init__()
+        self.target_pad = self.start_token = vocabulary - 1
+        self.target_embedding = token_embedding(vocabulary, width)
+        self.output = None if tie else nn.Parameter(torch.empty(self.target_pad, width))
+
+    def output_table(self) -> Tensor:
+        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+        return self.target_embedding.weight if self.output is None else self.output
 
 
 class Classifier(Learner):
@@ -99,7 +111,11 @@ class Classifier(Learner):
 class EncoderDecoder(Trainable):
     """A network that reads a source and says a target."""
 
-    source_pad: int
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, width: int, *, joint: bool, tie: bool) -> None:
+        """joint: both sides share one vocabulary, and where `tie`, one embedding."""
+        super().__init__(target_vocabulary, width, tie=tie)
+        self.source_pad = source_vocabulary - 1
+        self.source_embedding = self.target_embedding if joint and tie else token_embedding(source_vocabulary, width)
 
 
 class LanguageModel(Trainable):

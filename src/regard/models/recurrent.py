@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from regard.layers.decoders import AttentiveDecoder, Decoder, FeedingDecoder, PlainDecoder, SourceMemory, StateAttention
 from regard.layers.dropout import Dropout
 from regard.layers.encoders import ConvolutionalEncoder, RecurrentEncoder
-from regard.layers.recurrent import GATES, PARTS, State
+from regard.layers.recurrent import GATES, PARTS, Cell, RecurrentStack, State
 from regard.layers.scores import SCORES, ScoreShape
 from regard.models.config import RecurrentConfig
 from regard.models.network import EncoderDecoder, StepRecord
 from regard.models.state import RecurrentState
+from regard.models.tables import embedded, reset
 from regard.ops.masks import additive, real_tokens
 from regard.ops.probe import Probe, within
 
@@ -26,18 +27,7 @@ class Recurrent(EncoderDecoder):
     """Encoder, bridge, decoder and the projection to the vocabulary."""
 
     def __init__(self, config: RecurrentConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
-        super().__init__()
-        self.source_pad, self.target_pad = source_vocabulary - 1, target_vocabulary - 1
-        self.start_token = self.target_pad
-        width = config.embedding_width
-        self.embedding_scale = math.sqrt(width)
-        self.target_embedding = nn.Embedding(target_vocabulary, width, padding_idx=self.target_pad)
-        self.source_embedding = (
-            self.target_embedding
-            if joint and config.tie
-            else nn.Embedding(source_vocabulary, width, padding_idx=self.source_pad)
-        )
-        self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, width))
+        super().__init__(source_vocabulary, target_vocabulary, config.embedding_width, joint=joint, tie=config.tie)
         self.shape = (PARTS[config.cell], config.depth[1], config.width)  # of a state
         self.encoder = source_encoder(config)
         self.bridge = nn.Linear(config.source_width, math.prod(self.shape))
@@ -65,10 +55,6 @@ class Recurrent(EncoderDecoder):
             return None, state
         return self.decoder.attention.remember(states, additive(real[:, None, None, :], states.dtype)), state
 
-    def output_table(self) -> Tensor:
-        """[W, E]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
-        return self.target_embedding.weight if self.output is None else self.output
-
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> RecurrentState:
         """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
@@ -89,33 +75,24 @@ class Recurrent(EncoderDecoder):
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, probe: Probe | None) -> Tensor:
         """Scaled embeddings, [B, T, E]."""
-        x: Tensor = embedding(ids) * self.embedding_scale
-        if probe is not None:
-            x = probe.see("words", x)
-        dropped: Tensor = self.dropout(x)
+        dropped: Tensor = self.dropout(embedded(embedding, ids, probe=probe))
         return dropped if probe is None else probe.see("embedding", dropped)
 
 
-@torch.no_grad()
 def reset_parameters(network: nn.Module, cell: str) -> None:
-    """All initialisation of a recurrent network, in one place."""
+    """All initialisation of a recurrent network but that of its tables, in one place."""
     gates = GATES[cell]
-    for name, parameter in network.named_parameters():
-        if "embedding" in name or name == "output":
-            # unit variance once scaled by sqrt(E) at the input; logits of order one at the output
-            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-        elif name.endswith("score.vector"):
-            nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
-        elif parameter.dim() > 1:
+
+    def others(name: str, parameter: nn.Parameter) -> None:
+        if parameter.dim() > 1:
             for gate in parameter.chunk(gates) if _is_gated(name) else [parameter]:
                 nn.init.xavier_uniform_(gate)
         else:
             nn.init.zeros_(parameter)
             if gates == 4 and (".bias_ih" in name or name.endswith("hidden.bias")):
                 parameter.chunk(4)[1].fill_(1.0)  # remember, to begin with (Jozefowicz et al. 2015)
-    for module in network.modules():
-        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            module.weight[module.padding_idx].zero_()
+
+    reset(network, others)
 
 
 def _is_gated(name: str) -> bool:
@@ -155,16 +132,23 @@ def plain_decoder(config: RecurrentConfig) -> PlainDecoder:
 def _decoder(config: RecurrentConfig) -> Decoder:
     if not config.attention:
         return plain_decoder(config)
-    build = FeedingDecoder if config.input_feeding else AttentiveDecoder
-    return build(
-        attention=_attention(config),
-        cell=config.cell,
-        embedding=config.embedding_width,
-        source=config.source_width,
-        width=config.width,
-        layers=config.depth[1],
-        dropout=config.dropout,
+    attention, embedding, width, layers = _attention(config), config.embedding_width, config.width, config.depth[1]
+    if config.input_feeding:
+        shapes = [(embedding, embedding), *((0, width) for _ in range(layers - 1))]
+        cells = [Cell(cell=config.cell, inputs=inputs, beside=beside, width=width) for inputs, beside in shapes]
+        return FeedingDecoder(attention=attention, cells=cells, readout=_readout(config), dropout=config.dropout)
+    cell = Cell(cell=config.cell, inputs=embedding, beside=config.source_width, width=width)
+    above = None
+    if layers > 1:
+        above = RecurrentStack(cell=config.cell, inputs=width, width=width, layers=layers - 1, dropout=config.dropout)
+    return AttentiveDecoder(
+        attention=attention, cell=cell, above=above, readout=_readout(config), dropout=config.dropout
     )
+
+
+def _readout(config: RecurrentConfig) -> nn.Linear:
+    """From a state and what it found in the source to what is turned into logits."""
+    return nn.Linear(config.width + config.source_width, config.embedding_width)
 
 
 def _attention(config: RecurrentConfig) -> StateAttention:

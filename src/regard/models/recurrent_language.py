@@ -5,10 +5,7 @@ It forgets by itself, so step by step no text is too long for it.
 Shapes: B batch, T tokens, E embedding, H width, L layers, k hypotheses.
 """
 
-import math
-
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.layers.dropout import Dropout
 from regard.layers.recurrent import PARTS, State
@@ -16,6 +13,7 @@ from regard.models.config import RecurrentConfig
 from regard.models.network import LanguageModel, StepRecord, sentences_of
 from regard.models.recurrent import plain_decoder, reset_parameters
 from regard.models.state import RecurrentState
+from regard.models.tables import embedded
 from regard.ops.probe import Probe
 
 
@@ -23,12 +21,7 @@ class RecurrentLanguageModel(LanguageModel):
     """Embeddings, a stack of cells and the projection to the vocabulary."""
 
     def __init__(self, config: RecurrentConfig, vocabulary: int) -> None:
-        super().__init__()
-        self.target_pad = self.start_token = vocabulary - 1
-        width = config.embedding_width
-        self.embedding_scale = math.sqrt(width)
-        self.target_embedding = nn.Embedding(vocabulary, width, padding_idx=self.target_pad)
-        self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, width))
+        super().__init__(vocabulary, config.embedding_width, tie=config.tie)
         self.shape = (PARTS[config.cell], config.depth[1], config.width)  # of a state
         self.decoder = plain_decoder(config)
         self.dropout = Dropout(config.dropout)
@@ -42,10 +35,6 @@ class RecurrentLanguageModel(LanguageModel):
         hidden, _ = self.decoder(x, self._first(len(x)), None, None)
         dropped: Tensor = self.dropout(hidden)
         return dropped
-
-    def output_table(self) -> Tensor:
-        """[W, E]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
-        return self.target_embedding.weight if self.output is None else self.output
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> RecurrentState:
         """The tokens [B, P] that are already said are read in one pass."""
@@ -68,5 +57,5 @@ class RecurrentLanguageModel(LanguageModel):
 
     def _embed(self, ids: Tensor) -> Tensor:
         """Scaled embeddings, [B, T, E]."""
-        x: Tensor = self.dropout(self.target_embedding(ids) * self.embedding_scale)
+        x: Tensor = self.dropout(embedded(self.target_embedding, ids))
         return x

@@ -61,13 +61,16 @@ def discounted(counts: Places, contexts: Places, size: int, discount: tuple[floa
 
 
 def discounts(counts: Places) -> tuple[float, float, float]:
-    """D(1), D(2), D(3+) = c - (c + 1) Y n_(c+1) / n_c with Y = n_1 / (n_1 + 2 n_2), n_c being how many sequences occur c times."""
+    """D(1), D(2), D(3+) = c - (c + 1) Y n_(c+1) / n_c with Y = n_1 / (n_1 + 2 n_2), n_c being how many sequences occur c times.
+
+    All are above 0, or a context might leave nothing to the words that it was not seen with.
+    """
     n = np.bincount(np.minimum(counts, 5), minlength=6)[1:5].astype(np.float64)
     if not n.all():
         return USUAL_DISCOUNTS
     y = n[0] / (n[0] + 2.0 * n[1])
-    one, two, three = (float(np.clip(c - (c + 1) * y * n[c] / n[c - 1], 0.0, c)) for c in (1, 2, 3))
-    return one, two, three
+    one, two, three = (float(c - (c + 1) * y * n[c] / n[c - 1]) for c in (1, 2, 3))
+    return (one, two, three) if min(one, two, three) > 0.0 else USUAL_DISCOUNTS
 
 
 def _continuations(

@@ -5,9 +5,6 @@ It takes ids and returns logits, as `models.network` says.
 Shapes: B batch, S source, T target, D width, H heads, V outputs (the target vocabulary without pad), k hypotheses.
 """
 
-import math
-
-import torch
 from torch import Tensor, nn
 
 from regard.layers.attention import Memory, MultiHeadAttention, remember
@@ -19,6 +16,7 @@ from regard.layers.transformer import DecoderBlock, EncoderBlock
 from regard.models.config import TransformerConfig
 from regard.models.network import EncoderDecoder, StepRecord
 from regard.models.state import TransformerState
+from regard.models.tables import embedded, reset
 from regard.ops.masks import additive, causal, real_tokens
 from regard.ops.probe import Probe, within
 
@@ -27,16 +25,7 @@ class Transformer(EncoderDecoder):
     """Encoder, decoder and the projection to the vocabulary."""
 
     def __init__(self, config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
-        super().__init__()
-        self.source_pad, self.target_pad = source_vocabulary - 1, target_vocabulary - 1
-        self.start_token = self.target_pad
-        self.target_embedding = nn.Embedding(target_vocabulary, config.width, padding_idx=self.target_pad)
-        self.source_embedding = (
-            self.target_embedding
-            if joint and config.tie
-            else nn.Embedding(source_vocabulary, config.width, padding_idx=self.source_pad)
-        )
-        self.output = None if config.tie else nn.Parameter(torch.empty(self.target_pad, config.width))
+        super().__init__(source_vocabulary, target_vocabulary, config.width, joint=joint, tie=config.tie)
         self.source_positions, self.target_positions = added_positions(config), added_positions(config)
         self.source_bias = relative_bias(config, bidirectional=True)
         self.target_bias = relative_bias(config, bidirectional=False)
@@ -76,10 +65,6 @@ class Transformer(EncoderDecoder):
     def _read(self, memory: Tensor) -> list[Memory]:
         """The keys and values that each block of the decoder makes of the source's hidden states."""
         return remember([block.cross for block in self.decoder if isinstance(block, DecoderBlock)], memory)
-
-    def output_table(self) -> Tensor:
-        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
-        return self.target_embedding.weight if self.output is None else self.output
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> TransformerState:
         """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
@@ -129,46 +114,26 @@ class Transformer(EncoderDecoder):
         probe: Probe | None,
     ) -> Tensor:
         """Scaled embeddings plus positions, [B, T, D]."""
-        dropped: Tensor = self.dropout(embedded(embedding, positions, ids, first, probe))
+        dropped: Tensor = self.dropout(embedded(embedding, ids, positions, first, probe))
         return dropped if probe is None else probe.see("embedding", dropped)
 
 
-@torch.no_grad()
 def reset_parameters(network: nn.Module) -> None:
-    """All initialisation of a Transformer, in one place."""
-    for name, parameter in network.named_parameters():
-        if "embedding" in name or name == "output":
-            # unit variance once scaled by sqrt(D) at the input; logits of order one at the output
-            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-        elif name.endswith("positions.table"):
-            nn.init.normal_(parameter, std=0.02)
-        elif name.endswith("bias.table"):
-            nn.init.zeros_(parameter)  # no preference of distance to begin with
-        elif parameter.dim() == 2:
-            nn.init.xavier_uniform_(parameter)
-        elif name.endswith("score.vector"):
-            nn.init.normal_(parameter, std=parameter.shape[0] ** -0.5)
-        elif name.endswith("norm.weight"):
-            nn.init.ones_(parameter)
-        else:
-            nn.init.zeros_(parameter)
-    for module in network.modules():
-        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            module.weight[module.padding_idx].zero_()
+    """All initialisation of a Transformer but that of its tables, in one place."""
+    reset(network, _reset_parameter)
 
 
-def embedded(
-    embedding: nn.Embedding,
-    positions: AddedPositions | None,
-    ids: Tensor,  # [B, T]
-    first: int,
-    probe: Probe | None = None,
-) -> Tensor:
-    """Scaled embeddings plus their positions from `first` on, [B, T, D]."""
-    x: Tensor = embedding(ids) * math.sqrt(embedding.embedding_dim)
-    if probe is not None:
-        x = probe.see("words", x)
-    return x if positions is None else x + positions(first, ids.shape[1])
+def _reset_parameter(name: str, parameter: nn.Parameter) -> None:
+    if name.endswith("positions.table"):
+        nn.init.normal_(parameter, std=0.02)
+    elif name.endswith("bias.table"):
+        nn.init.zeros_(parameter)  # no preference of distance to begin with
+    elif parameter.dim() == 2:
+        nn.init.xavier_uniform_(parameter)
+    elif name.endswith("norm.weight"):
+        nn.init.ones_(parameter)
+    else:
+        nn.init.zeros_(parameter)
 
 
 def added_positions(config: TransformerConfig) -> AddedPositions | None:

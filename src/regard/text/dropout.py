@@ -31,9 +31,8 @@ _MASK = (1 << 64) - 1
 _CONTINUES, _STARTS, _STANDS_ALONE = 0, 1, 2  # what a piece does to the word before it
 
 Candidate = tuple[int, int, int, int]  # rank of the merged piece (the best is 0), left and right position, its length
-Drops = tuple[
-    tuple[int, int], ...
-]  # a step of merging a word, and how many candidates are dropped at it; the rest drop none
+# a step of merging a word, and how many candidates are dropped at it; the rest drop none
+Drops = tuple[tuple[int, int], ...]
 
 
 class _Word(NamedTuple):

@@ -157,34 +157,42 @@ class RunConfig(Settings):
                 raise ValueError(
                     f"{name} has no meaning for task {self.task!r}{kind}; leave it out, or set another task"
                 )
+        if self.task != "translate" and self.train.select == "bleu":
+            raise ValueError(f"train.select 'bleu' is for translations, not for task {self.task!r}; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_data(self) -> "RunConfig":
         if self.task == "generate" and self.data.text is None:
             raise ValueError("task 'generate' needs a text to learn from; give data.text, or --text FILE")
         if self.task == "classify" and self.data.labelled is None:
             raise ValueError(
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
             )
-        if self.data.labels_of == "token" and self.model.kind == "bag":
+        return self
+
+    @model_validator(mode="after")
+    def _check_tagging(self) -> "RunConfig":
+        if self.data.labels_of != "token":
+            return self
+        if self.model.kind == "bag":
             raise ValueError(
                 "model.kind 'bag' has no order, so data.labels_of 'token' asks too much; choose 'recurrent' or 'transformer'"
             )
-        if (
-            self.data.labels_of == "token"
-            and isinstance(self.model, TransformerConfig)
-            and self.model.pooling != "mean"
-        ):
+        if isinstance(self.model, TransformerConfig) and self.model.pooling != "mean":
             raise ValueError(
                 f"model.pooling {self.model.pooling!r} has no meaning for data.labels_of 'token', where nothing is pooled; leave it out"
             )
-        if self.task != "translate" and self.train.select == "bleu":
-            raise ValueError(f"train.select 'bleu' is for translations, not for task {self.task!r}; leave it out")
         return self
 
     @model_validator(mode="after")
     def _check_positions(self) -> "RunConfig":
-        longest = self.data.max_length + 1
-        if self.model.reach is not None and self.model.reach < longest:
+        marks = ["an end mark"]
+        if isinstance(self.model, TransformerConfig) and self.model.pooling == "class":
+            marks.append("a class token")
+        if self.model.reach is not None and self.model.reach < self.data.max_length + len(marks):
             raise ValueError(
                 f"model.max_positions {self.model.reach} is shorter than the longest example, data.max_length "
-                f"{self.data.max_length} and an end mark; raise the one or lower the other"
+                f"{self.data.max_length} and {' and '.join(marks)}; raise the one or lower the other"
             )
         return self

@@ -1,6 +1,6 @@
 """A run from its config to its directory: prepare, build or resume, train, measure. Running it again goes on where it stopped.
 
-run/config.json  checkpoints/  latest  best  log.jsonl  translations.jsonl  metrics.json
+run/config.json  checkpoints/  latest  best  log.jsonl  metrics.json  and, by its task, translations, samples or predictions.jsonl
 """
 
 import fcntl
@@ -52,7 +52,7 @@ class Run:
     """What training leaves: a directory and its numbers."""
 
     directory: Path
-    reason: str  # why it stopped: max_steps, max_epochs, minutes, patience, interrupted, or finished: it already was
+    reason: str  # why it stopped: max_steps, max_epochs, minutes, patience, counted, interrupted, or finished: it already was
     metrics: dict[str, Any] | None
     final: Final | None  # the evaluation, where it was made now
     objective: Objective | None  # the task with its data, where it was prepared

@@ -21,6 +21,7 @@ from regard.errors import DataError
 MIN_WORDS, MAX_WORDS = 3, 16
 # Of 64 shares of the sentences, by a hash of the English one: 2 for validation, 4 for the test, the rest for training.
 _SHARES, _VALID, _TEST = 64, 2, 6
+VALID, TEST = 500, 1_000  # pairs that judge a corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _share(pair: PocketPair) -> int:
     return blake2b(pair.english.encode(), digest_size=1).digest()[0] % _SHARES
 
 
-def pocket_split(train: int = 40_000, valid: int = 500, test: int = 1_000, seed: int = 1) -> PocketSplit:
+def pocket_split(train: int = 40_000, valid: int = VALID, test: int = TEST, seed: int = 1) -> PocketSplit:
     """Distinct pairs for training, validation and test.
 
     The English sentence alone decides, by a hash, where its pair belongs. So no sentence of one part is in another, in
