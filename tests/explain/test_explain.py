@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from explain.models import KINDS, trained_model
+from regard.engine.alignment import AlignmentConfig
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
 from regard.explain.document import TEXT_LIMIT
@@ -98,6 +99,16 @@ def test_searches_side_by_side() -> None:
         assert winner.score == pytest.approx(search.score, abs=1e-5)
     assert best.proved
     assert best.nodes == sum(node.bound is not None for node in best.tree.nodes)
+
+
+def test_the_model_s_own_way_to_align_comes_first() -> None:
+    model = trained_model()
+    own = Model(model.network, model.tokenizers, alignment=AlignmentConfig(heads=((1, 0),), links="both"))
+    maps = own.explain(TEXT, target="the cat", parts=()).alignments
+    assert list(maps) == ["picked", "attention", "norm", "zeroing"]
+    [expected] = own.align([TEXT], ["the cat"])
+    assert maps["picked"].links == expected.links
+    np.testing.assert_allclose(maps["picked"].weights, expected.weights)
 
 
 def test_a_mistake_is_named() -> None:
