@@ -7,6 +7,7 @@ Shapes: W source words, S source tokens with the end mark, T target tokens with 
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -83,9 +84,10 @@ def integrated_gradients(model: Model, source: list[int], target: list[int], poi
     first, last = (_words(model, ids) for ids in (_unknown(source), source))  # [S, D]
     rows = _rows(source, target)
     total = torch.zeros(len(target) + 1, len(first), dtype=torch.float64)
-    for some, share in zip(places.split(rows), weights.split(rows), strict=True):
+    for start in range(0, points, rows):
+        some, share = places[start : start + rows], weights[start : start + rows]
         path = (first + some.to(first)[:, None, None] * (last - first)).requires_grad_()  # [N, S, D]
-        probe = Probe(edits={"encoder.words": lambda _, path=path: path})
+        probe = Probe(edits={"encoder.words": partial(_instead, path)})
         found = token_logprobs(model, [source] * len(some), target, probe, gradients=True)  # [N, T]
         for token in range(found.shape[1]):
             [gradient] = torch.autograd.grad(found[:, token].sum(), path, retain_graph=token + 1 < found.shape[1])
@@ -104,6 +106,10 @@ def _words(model: Model, source: list[int]) -> Tensor:
     probe = Probe("encoder.words")
     model.forced([source], [[]], probe)
     return probe["encoder.words"][0]
+
+
+def _instead(words: Tensor, _: Tensor) -> Tensor:
+    return words
 
 
 def _rows(source: Sequence[int], target: Sequence[int]) -> int:
