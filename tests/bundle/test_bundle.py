@@ -11,9 +11,18 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from regard.bundle.bundle import load_bundle, resolve_device, save_bundle, tensor_shapes
+from regard.bundle.bundle import (
+    load_bundle,
+    resolve_device,
+    rewrite_config,
+    save_bundle,
+    tensor_shapes,
+    write_bundle,
+)
+from regard.bundle.config import AlignmentConfig
 from regard.bundle.manifest import write_manifest
 from regard.errors import BundleError, ConfigError, DiskError
+from regard.files import whole_directory
 
 
 def logits_of(network: Any, vocabularies: tuple[int, int]) -> torch.Tensor:
@@ -52,6 +61,21 @@ def test_logits_are_the_same_to_the_last_bit(
     assert loaded.tokenizers.source.encode(text) == tokenizers.source.encode(text)
     assert loaded.tokenizers.target.decode(loaded.tokenizers.target.encode(text)) == text
     assert (loaded.tokenizers.source is loaded.tokenizers.target) == options.get("joint", True)
+
+
+def test_another_config_and_all_else_as_it_was(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    network, config, tokenizers = make_parts()
+    with whole_directory(tmp_path / "b") as staging:
+        write_bundle(staging, network.state_dict(), config, tokenizers)
+        (staging / "beside.json").write_text("{}", encoding="utf-8")
+        write_manifest(staging)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+    rewrite_config(tmp_path / "b", config.model_copy(update={"alignment": AlignmentConfig(layer=1)}))
+    assert load_bundle(tmp_path / "b").config.alignment == AlignmentConfig(layer=1)
+    after = {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+    assert before.keys() == after.keys()
+    assert {name for name in before if before[name] != after[name]} == {"config.json", "manifest.json"}
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]  # nothing is left beside it
 
 
 def test_a_tied_matrix_is_stored_once_and_stays_tied(make_parts: Callable[..., Any], tmp_path: Path) -> None:

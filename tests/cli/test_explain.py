@@ -1,9 +1,12 @@
 """`regard explain`, and the ways to align, as a user runs them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+
+from regard.engine.load import load_translator
 
 SENTENCE = "le chat dort"
 
@@ -69,6 +72,22 @@ def test_the_best_way_to_align_is_picked_and_used(command, small_run, tmp_path: 
     assert "\t" in translated.out
 
 
+def test_a_bundle_remembers_what_was_picked(command, small_run, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(small_run, tmp_path / "run"))
+    (tmp_path / "fr").write_text("le chat dort\nje suis\n", encoding="utf-8")
+    (tmp_path / "en").write_text("the cat sleeps\nI am\n", encoding="utf-8")
+    (tmp_path / "gold").write_text(
+        "2-0 1-1 0-2\n1-0 0-1\n", encoding="utf-8"
+    )  # backwards, so that the best is not the mean
+    sides = ["--src", tmp_path / "fr", "--tgt", tmp_path / "en"]
+    picked = command("align", run, *sides, "--pick", tmp_path / "gold", "--save", tmp_path / "how.json", "--remember")
+    assert picked.code == 0, picked.err
+    assert load_translator(run).alignment.model_dump(mode="json") == json.loads((tmp_path / "how.json").read_text())
+    named = command("align", run, *sides, "--method", tmp_path / "how.json")
+    assert command("align", run, *sides).out == named.out
+    assert command("align", small_run, *sides).out == command("align", run, *sides, "--method", "attention").out
+
+
 def test_a_method_that_does_not_exist(command, small_run, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n", encoding="utf-8")
     sides = ["--src", tmp_path / "a", "--tgt", tmp_path / "a"]
@@ -76,3 +95,5 @@ def test_a_method_that_does_not_exist(command, small_run, tmp_path: Path) -> Non
     assert (result.code, "attention, norm, zeroing" in result.err) == (2, True)
     result = command("align", small_run, *sides, "--save", tmp_path / "b")
     assert (result.code, "--pick" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--remember")
+    assert (result.code, "--remember: there is nothing to keep" in result.err) == (2, True)

@@ -22,7 +22,7 @@ from regard.search.beam import beam
 from regard.search.diverse import diverse
 from regard.search.ensemble import Ensemble
 from regard.search.exact import exact
-from regard.search.expansion import Expansion
+from regard.search.expansion import Branching, Expansion
 
 TEXTS = ["le chat dort", "je suis étudiant", "rouge", "", "la pomme est rouge et le chat dort"]
 PREFIXES = ["the", "", "日本 😀", "ignored", "a pie"]
@@ -218,6 +218,16 @@ def test_any_search_can_be_watched(random_model: Callable[..., Model]) -> None:
     assert "red" in model.tokenizers.target.decode(best.tokens)
     with pytest.raises(SearchError, match="exact search has no steps"):
         model.watch("rouge", steps.append, SearchOptions(exact=True))
+
+
+def test_an_exact_search_can_be_watched(random_model: Callable[..., Model]) -> None:
+    model = random_model("char")
+    told: list[Branching] = []
+    best = model.watch_exact("rouge", told.append, beam=2, node_limit=40)
+    [found] = model.translate(["rouge"], beam=2, exact=True, node_limit=40)
+    assert (best.logprob, best.proof) == (pytest.approx(found.logprob), found.proof)
+    assert best.proof is not None
+    assert [number for one in told for number in one.numbers] == list(range(best.proof.nodes))
 
 
 @pytest.fixture

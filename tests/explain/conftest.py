@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.explain.records import AlignmentMap, BeamNode, BeamTree, Report, SentenceResult
+from regard.explain.records import AlignmentMap, Report, SearchTree, SentenceResult, TreeNode
 
 HOSTILE = "</script><script>alert(1)</script> <b>gras</b> & {{script}} \u2028 שלום עולם 👩‍🚀 \ud800"
 
@@ -128,12 +128,12 @@ def alignment_map(source: str, target: str, gold: str | None) -> AlignmentMap:
     return AlignmentMap(source_words, target_words, rows, predicted, links)
 
 
-def beam_tree(beam: int = 4, steps: int = 8) -> BeamTree:
+def beam_tree(beam: int = 4, steps: int = 8) -> SearchTree:
     """The search for "il m' a entarté": beside the right words, others that a model might think of."""
     dice = random.Random(3)
     words = ["he", "hit", "me", "with", "a", "pie", ".", "</s>"]
     other = ["it", "she", "struck", "was", "the", "my", "cake", "tart", "in", "face", "and", "threw", "to", "has"]
-    nodes = [BeamNode(0, None, "start", 0.0, 0.0, "kept", 0)]
+    nodes = [TreeNode(0, None, "start", 0.0, 0.0, "kept", 0)]
     frontier, best_end = [(0, 0.0, True)], 0
     for step in range(1, steps + 1):
         candidates = []
@@ -147,13 +147,13 @@ def beam_tree(beam: int = 4, steps: int = 8) -> BeamTree:
         for rank, (logprob, parent, token, right) in enumerate(candidates[: beam + 4]):
             ended = token == "</s>"
             state = "cut" if rank >= beam else "finished" if ended else "kept"
-            nodes.append(BeamNode(len(nodes), parent, token, logprob, logprob / max(1, step - ended), state, step))
+            nodes.append(TreeNode(len(nodes), parent, token, logprob, logprob / max(1, step - ended), state, step))
             if state == "kept":
                 frontier.append((nodes[-1].id, logprob, right))
             if ended and right:
                 best_end = nodes[-1].id
-    nodes[best_end] = BeamNode(**{**nodes[best_end].__dict__, "state": "best"})
-    return BeamTree("il m' a entarté", nodes, beam, 1.0)
+    nodes[best_end] = TreeNode(**{**nodes[best_end].__dict__, "state": "best"})
+    return SearchTree("il m' a entarté", nodes, beam, 1.0)
 
 
 METRICS = {

@@ -5,50 +5,54 @@ import pytest
 import torch
 
 from explain.models import KINDS, trained_model
-from regard.explain.attribution import integrated_gradients, occlusion
-from regard.ops.probe import Probe
+from regard.explain.attribution import GAP, POINTS, complete_gradients, integrated_gradients, occlusion
+from regard.text.vocabulary import Vocabulary
+from regard.translator import Model
 
 TEXT, TARGET = "la pomme est rouge", "the apple is red"
 
 
+def logprobs(model: Model, source: list[int], target: list[int]) -> torch.Tensor:
+    """[T], of ids, by a plain pass."""
+    with torch.no_grad():
+        logits = model.network.project(model.forced([source], [target])[0])
+    return torch.log_softmax(logits, dim=-1).gather(1, torch.tensor([*target, 0])[:, None])[:, 0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_integrated_gradients_are_complete(kind: str) -> None:
-    """Over the whole source they sum to log p(y|x) - log p(y|nothing) (Sundararajan et al. 2017, proposition 1)."""
+    """Over the source they sum to log p(y|x) - log p(y|every word unknown) (Sundararajan et al. 2017, proposition 1)."""
     model = trained_model(kind)
     source, target = model.tokenizers.source.encode(TEXT), model.tokenizers.target.encode(TARGET)
-    # with no positions added to embeddings, the first norm makes most of the path happen near zero: it needs more points
-    found, gap = integrated_gradients(model, source, target, points=512 if kind == "transformer" else 128)
-    [score] = model.score([TEXT], [TARGET])
-    hidden = model.forced([source], [target], Probe(edits={"encoder.words": torch.zeros_like}))
-    nothing = torch.log_softmax(model.network.project(hidden), dim=-1)[0].gather(1, torch.tensor([*target, 0])[:, None])
-    expected = torch.tensor(score.token_logprobs) - nothing[:, 0].detach()
-    worst = float((found.sum(dim=1) - expected).abs().max() / expected.abs().max())
-    assert worst < (
-        1e-5 if KINDS[kind].get("kind") == "recurrent" else 0.05
-    )  # ReLU and norms bend the path, tanh does not
-    torch.testing.assert_close(expected - found.sum(dim=1), gap)
+    found, gap = complete_gradients(model, source, target)
+    unknown = logprobs(model, [Vocabulary.UNK] * len(source), target)
+    expected = logprobs(model, source, target) - unknown
     assert expected.abs().max() > 1.0  # the source has something to say
-    _, coarse = integrated_gradients(model, source, target, points=2)
-    assert gap.abs().max() < coarse.abs().max()
+    assert (found.sum(dim=1) - expected).abs().max() < GAP * expected.abs().max()
+    torch.testing.assert_close(expected - found.sum(dim=1), gap)
+    assert found[:, -1].abs().max() == 0.0  # the end mark is the same on the whole path
+    if KINDS[kind].get("kind") == "recurrent":  # no ReLU and no norm bends the path
+        fine = integrated_gradients(model, source, target, 128)
+        assert (fine.sum(dim=1) - expected).abs().max() < 1e-4
+
+
+def test_more_points_are_taken_where_the_gap_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = trained_model()
+    source, target = model.tokenizers.source.encode(TEXT), model.tokenizers.target.encode(TARGET)
+    monkeypatch.setattr("regard.explain.attribution.POINTS", (1, *POINTS))
+    found, gap = complete_gradients(model, source, target)
+    coarse = integrated_gradients(model, source, target, 1)
+    assert (coarse.sum(dim=1) - found.sum(dim=1)).abs().max() > gap.abs().max()
 
 
 @pytest.mark.parametrize("kind", ["transformer", "recurrent"])
 def test_occlusion_is_what_is_lost_without_the_word(kind: str) -> None:
     model = trained_model(kind)
     source, target = model.tokenizers.source.encode(TEXT), model.tokenizers.target.encode(TARGET)
-    words = [[0], [1, 2]]
-    found = occlusion(model, source, target, words)
-    [score] = model.score([TEXT], [TARGET])
-    for number, tokens in enumerate(words):
-
-        def without(embeddings: torch.Tensor, tokens: list[int] = tokens) -> torch.Tensor:
-            changed = embeddings.clone()
-            changed[:, tokens] = 0.0
-            return changed
-
-        hidden = model.forced([source], [target], Probe(edits={"encoder.words": without}))[0]
-        left = torch.log_softmax(model.network.project(hidden), dim=-1).gather(1, torch.tensor([*target, 0])[:, None])
-        torch.testing.assert_close(found[:, number], torch.tensor(score.token_logprobs) - left[:, 0])
+    found = occlusion(model, source, target, [[0], [1, 2]])
+    whole = logprobs(model, source, target)
+    for number, without in enumerate(([Vocabulary.UNK, *source[1:]], [source[0], *[Vocabulary.UNK] * 2, *source[3:]])):
+        torch.testing.assert_close(found[:, number], whole - logprobs(model, without, target))
 
 
 def test_the_record_is_of_words() -> None:
@@ -57,9 +61,8 @@ def test_the_record_is_of_words() -> None:
     assert seen is not None
     assert seen.occlusion.values.shape == seen.gradients.values.shape == (len(seen.gap.values), 4)
     source, target = model.tokenizers.source.encode(TEXT), model.tokenizers.target.encode(TARGET)
-    tokens, _ = integrated_gradients(model, source, target, points=32)
-    whole = seen.gradients.values.sum(axis=1) + seen.end_mark.values
-    np.testing.assert_allclose(whole, tokens.sum(dim=1), atol=1e-5)
+    tokens, _ = complete_gradients(model, source, target)
+    np.testing.assert_allclose(seen.gradients.values.sum(axis=1), tokens.sum(dim=1), atol=1e-5)
     names = [(one.one, one.other) for one in seen.agreement]
     assert names == [
         ("attention", "occlusion"),

@@ -27,9 +27,9 @@ def model() -> Model:
 
 @pytest.mark.parametrize("beam", [1, 2, 4])
 def test_the_tree_ends_in_what_the_search_returns(model: Model, beam: int) -> None:
-    tree = beam_tree(model, "le chat dort", beam=beam, alpha=0.5)
+    best, tree = beam_tree(model, "le chat dort", beam=beam, alpha=0.5)
     seen = []
-    best = model.watch_beam("le chat dort", seen.append, beam=beam, alpha=0.5)[0]
+    assert model.watch_beam("le chat dort", seen.append, beam=beam, alpha=0.5)[0] == best
     by_id = {node.id: node for node in tree.nodes}
     winners = [node for node in tree.nodes if node.state == "best"]
     assert len(winners) == (1 if best.finished else 0)
@@ -47,7 +47,7 @@ def test_the_tree_ends_in_what_the_search_returns(model: Model, beam: int) -> No
 
 
 def test_what_was_cut_is_less_probable_than_what_was_kept(model: Model) -> None:
-    tree = beam_tree(model, "la pomme", beam=3)
+    _, tree = beam_tree(model, "la pomme", beam=3)
     for step in {node.step for node in tree.nodes if node.step}:
         kept = [node.logprob for node in tree.nodes if node.step == step and node.state == "kept"]
         cut = [node.logprob for node in tree.nodes if node.step == step and node.state == "cut" and node.text != "</s>"]

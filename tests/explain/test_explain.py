@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from explain.models import KINDS, trained_model
+from regard.engine.alignment import AlignmentConfig
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
 from regard.explain.document import TEXT_LIMIT
@@ -90,9 +91,24 @@ def test_searches_side_by_side() -> None:
     assert (greedy.name, wide.name, best.name) == ("greedy", "beam", "exact")
     assert wide.score >= greedy.score - 1e-9 or not wide.finished
     assert best.logprob >= wide.logprob - 1e-9 or not best.finished
-    assert wide.tree is not None
-    [winner] = [node for node in wide.tree.nodes if node.state == "best"]
-    assert winner.score == pytest.approx(wide.score, abs=1e-5)
+    for search, options in ((greedy, {"beam": 1}), (wide, {"beam": 3}), (best, {"exact": True, "beam": 3})):
+        [found] = model.translate([TEXT], **options)
+        assert (search.text, search.tokens) == (found.text, found.tokens)
+        assert search.score == pytest.approx(found.score, abs=1e-5)
+        [winner] = [node for node in search.tree.nodes if node.state == "best"]
+        assert winner.score == pytest.approx(search.score, abs=1e-5)
+    assert best.proved
+    assert best.nodes == sum(node.bound is not None for node in best.tree.nodes)
+
+
+def test_the_model_s_own_way_to_align_comes_first() -> None:
+    model = trained_model()
+    own = Model(model.network, model.tokenizers, alignment=AlignmentConfig(heads=((1, 0),), links="both"))
+    maps = own.explain(TEXT, target="the cat", parts=()).alignments
+    assert list(maps) == ["picked", "attention", "norm", "zeroing"]
+    [expected] = own.align([TEXT], ["the cat"])
+    assert maps["picked"].links == expected.links
+    np.testing.assert_allclose(maps["picked"].weights, expected.weights)
 
 
 def test_a_mistake_is_named() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from regard.errors import DataError
 from regard.explain.curves import CURVE_POINTS, samples_over_time, smooth, thin, training_curves
 from regard.explain.document import TEXT_LIMIT, page_file
-from regard.explain.records import AlignmentMap, BeamNode, BeamTree, Report, SentenceResult
+from regard.explain.records import AlignmentMap, Report, SearchTree, SentenceResult, TreeNode
 from regard.explain.report import MAP_CELLS, SCRIPTS, read_events, render, write_report
 from regard.explain.sentence_page import SENTENCE_SCRIPTS
 
@@ -95,7 +95,7 @@ def test_hostile_text_stays_text(full_report: Report, hostile: str) -> None:
         events=[*full_report.events, event, {"event": "diagnosed", "step": 2000, "parts": [{"name": hostile}]}],
         worst=[sentence],
         alignments=[AlignmentMap([hostile], [hostile], [[1.0]], [(0, 0)])],
-        beam_tree=BeamTree(hostile, [BeamNode(0, None, hostile, 0.0, 0.0, "best", 0)], 1, 1.0),
+        beam_tree=SearchTree(hostile, [TreeNode(0, None, hostile, 0.0, 0.0, "best", 0)], 1, 1.0),
     )
     text = render(report)
     text.encode("utf-8")
@@ -337,13 +337,13 @@ def test_records_that_contradict_themselves_are_refused() -> None:
         AlignmentMap(["a", "b"], ["c", "d"], [[0.5, 0.5]], [])
     with pytest.raises(ValueError, match="link 2-0 is outside"):
         AlignmentMap(["a", "b"], ["c"], [[0.5, 0.5]], [(0, 0)], gold=[(2, 0)])
-    root = BeamNode(0, None, "", 0.0, 0.0, "kept", 0)
+    root = TreeNode(0, None, "", 0.0, 0.0, "kept", 0)
     with pytest.raises(ValueError, match="names parent 7"):
-        BeamTree("a", [root, BeamNode(1, 7, "b", -1.0, -1.0, "kept", 1)], 1, 1.0)
+        SearchTree("a", [root, TreeNode(1, 7, "b", -1.0, -1.0, "kept", 1)], 1, 1.0)
     with pytest.raises(ValueError, match="must come after its parent"):
-        BeamTree("a", [root, BeamNode(1, 0, "b", -1.0, -1.0, "kept", 0)], 1, 1.0)
+        SearchTree("a", [root, TreeNode(1, 0, "b", -1.0, -1.0, "kept", 0)], 1, 1.0)
     with pytest.raises(ValueError, match="ids must differ"):
-        BeamTree("a", [root, root], 1, 1.0)
+        SearchTree("a", [root, root], 1, 1.0)
 
 
 @pytest.mark.parametrize("scripts", [SCRIPTS, SENTENCE_SCRIPTS])

@@ -90,13 +90,18 @@ seen.unit = tip.textContent;
 const search = part("search");
 seen.searches = [...search.querySelectorAll("tbody tr")].map((line) => cells(line));
 seen.noTreeYet = document.querySelectorAll(".tree").length;
-search.querySelector("details").open = true;
-await new Promise((done) => setTimeout(done, 200));
-seen.nodes = search.querySelectorAll(".tree .node").length;
-search.querySelector(".tree .node.best").dispatchEvent(new PointerEvent("pointerenter", { clientX: 10, clientY: 10 }));
-seen.winner = told();
-search.querySelector(".tree .node.cut").dispatchEvent(new PointerEvent("pointerenter", { clientX: 10, clientY: 10 }));
-seen.cut = told();
+seen.trees = {};
+for (const name of ["greedy", "beam", "exact"]) {
+  const details = search.querySelector(`details.${name}`);
+  details.open = true;
+  await new Promise((done) => setTimeout(done, 200));
+  const look = (state) => {
+    const node = details.querySelector(`.tree .node.${state}`);
+    node?.dispatchEvent(new PointerEvent("pointerenter", { clientX: 10, clientY: 10 }));
+    return node && { ...told(), why: tip.querySelector("small").textContent };
+  };
+  seen.trees[name] = { nodes: details.querySelectorAll(".tree .node").length, best: look("best"), cut: look("cut"), first: look("kept") };
+}
 
 const maps = part("attribution").querySelectorAll(".matrix");
 seen.attribution = [point(maps[1], 1, 1), point(maps[2], 1, 1)];
@@ -182,14 +187,20 @@ def test_a_walk_through_the_page(explanations: list[Explanation], tmp_path: Path
     for search, row in zip(first.searches, seen["searches"], strict=True):
         assert same(row[0], search.logprob)
         assert same(row[1], search.score)
-    tree = first.searches[1].tree
-    assert tree is not None
     assert seen["noTreeYet"] == 0
-    assert seen["nodes"] == len(tree.nodes)
-    [best] = [node for node in tree.nodes if node.state == "best"]
-    assert same(seen["winner"]["score"], best.score)
-    assert same(seen["winner"]["log-probability"], best.logprob)
-    assert number(seen["cut"]["the weakest that was kept"]) >= number(seen["cut"]["log-probability"])
+    for search in first.searches:
+        shown, nodes = seen["trees"][search.name], search.tree.nodes
+        assert shown["nodes"] == len(nodes)
+        [best] = [node for node in nodes if node.state == "best"]
+        assert same(shown["best"]["score"], best.score)
+        assert same(shown["best"]["log-probability"], best.logprob)
+    cut, root = seen["trees"]["beam"]["cut"], first.searches[2].tree.nodes[0]
+    assert cut["why"] == "cut: others scored higher"
+    assert number(cut["the weakest that was kept"]) >= number(cut["log-probability"])
+    assert root.bound is not None
+    assert root.hopeful is not None
+    assert same(seen["trees"]["exact"]["first"]["the best known then"], root.bound)
+    assert same(seen["trees"]["exact"]["first"]["likelier continuations"], root.hopeful)
 
     assert first.attribution is not None
     assert same(seen["attribution"][0]["change of log p"], first.attribution.occlusion.values[1, 1])

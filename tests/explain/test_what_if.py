@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from explain.models import KINDS, trained_model
+from explain.models import KINDS, TRANSFORMER, tokenizers, trained_model
 from regard.errors import ConfigError
 from regard.explain.interventions import edited, with_embeddings, without_head, without_tokens
 from regard.explain.what_if import Change, head_named, replacement
+from regard.models.build import build_model
+from regard.models.config import TransformerConfig
 from regard.ops.probe import Probe
+from regard.translator import Model
 
 TEXT, TARGET = "la pomme est rouge", "the apple is red"
 
@@ -59,6 +62,30 @@ def test_another_embedding_is_another_word() -> None:
     table = network.source_embedding.weight[7] * math.sqrt(network.source_embedding.embedding_dim)  # type: ignore[attr-defined]
     replaced = edited(model, with_embeddings([2], table)).forced([source], [target])
     torch.testing.assert_close(replaced, model.forced([other], [target]))
+
+
+def test_learned_positions_end_for_it_too() -> None:
+    """It says no more than the network has positions for, as the model itself."""
+    pair = tokenizers()
+    config = TransformerConfig(**TRANSFORMER, positions="learned", max_positions=9, dropout=0.0)
+    network = build_model(config, len(pair.source.vocabulary), len(pair.target.vocabulary), pair.joint).eval()
+    model = Model(network, pair, reach=9)
+    silent = edited(model, without_head("cross", 0, 0))
+    assert silent.max_tokens == model.max_tokens == 8
+    [found] = silent.translate(["la"], beam=1, min_length=20, max_length=20)
+    assert len(found.tokens) == 8
+
+
+def test_an_edited_model_has_attributions() -> None:
+    """Those of a word that it does not see are zero."""
+    model = trained_model()
+    words = model.tokenizers.source.words(model.tokenizers.source.encode(TEXT))
+    blind = edited(model, without_tokens([token for token, word in enumerate(words) if word == 1]))
+    seen = blind.explain(TEXT, target=TARGET, parts=("attribution",)).attribution  # type: ignore[attr-defined]
+    assert seen is not None
+    assert np.abs(seen.gradients.at(source_word=1).values).max() == 0.0
+    assert np.abs(seen.occlusion.at(source_word=1).values).max() == 0.0
+    assert np.abs(seen.gradients.at(source_word=0).values).max() > 0.0
 
 
 def test_every_change_is_told() -> None:

@@ -47,6 +47,12 @@ def test_an_edit_changes_the_result_and_only_for_its_name(network: Transformer) 
     torch.testing.assert_close(plain, untouched, rtol=0, atol=1e-5)
 
 
+def test_edits_of_one_name_come_after_each_other() -> None:
+    probe = Probe("words", edits={"words": lambda value: value + 1.0}).with_edits({"words": lambda value: value * 2.0})
+    assert probe.see("words", torch.tensor(3.0)).item() == 8.0
+    assert probe["words"].item() == 8.0
+
+
 def test_gradients_of_what_was_seen(network: Transformer) -> None:
     probe = Probe("encoder.embedding", gradients=True)
     network(SOURCE, TARGET, probe=probe)[0, 2, 5].backward()

@@ -8,8 +8,9 @@ import torch
 from regard.errors import SearchError
 from regard.search import exact as module
 from regard.search.beam import beam
-from regard.search.exact import Branching, exact
+from regard.search.exact import exact
 from regard.search.exhaustive import exhaustive
+from regard.search.expansion import Branching
 from search.comparing import assert_same, plain
 from search.toy import TableStepper, ToyStepper, padded, random_sources
 

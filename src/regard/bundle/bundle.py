@@ -3,6 +3,7 @@
 It neither trains nor decodes, and does not know what else may lie beside the bundle's files in a checkpoint.
 """
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -59,6 +60,14 @@ def write_bundle(
     with disk_errors(directory):
         (directory / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
         save_tokenizers(tokenizers, directory)
+
+
+def rewrite_config(directory: Path, config: BundleConfig) -> None:
+    """The bundle, and what else a checkpoint holds, with another config: whole or as it was."""
+    with whole_directory(directory) as staging:
+        shutil.copytree(directory, staging, dirs_exist_ok=True)
+        (staging / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
+        write_manifest(staging)
 
 
 def load_bundle(directory: Path, device: str | torch.device = "cpu", verify: bool = True) -> Bundle:

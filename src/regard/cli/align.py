@@ -7,6 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from regard.bundle.config import AlignmentConfig
+    from regard.engine.model import Model
     from regard.explain.picking import Candidate
 
 Method = Annotated[
@@ -24,6 +25,9 @@ def align(
         str | None, typer.Option(metavar="GOLD", help="Try every way on these gold links; print what each is worth.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Keep the best way that --pick found, for --method.")] = None,
+    remember: Annotated[
+        bool, typer.Option("--remember", help="Keep it in the bundle: it is the model's own way from then on.")
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
@@ -34,8 +38,9 @@ def align(
     from regard.files import write_whole
     from regard.metrics.alignment import to_pharaoh
 
-    if save is not None and pick is None:
-        raise ConfigError(f"--save {save}: there is nothing to keep without --pick GOLD")
+    if pick is None and (save is not None or remember):
+        given = "--remember" if save is None else f"--save {save}"
+        raise ConfigError(f"{given}: there is nothing to keep without --pick GOLD")
     sources, targets = sides(src, tgt)
     model = load_translator(bundle, device)
     if pick is None:
@@ -49,6 +54,8 @@ def align(
         found = pick_alignment(model, sources, targets, gold, METHODS if known is None else [known.method])
         if save is not None:
             write_whole(save, found[0].settings.model_dump_json(indent=2) + "\n")
+        if remember:
+            _remember(model, found[0].settings)
         lines = [_row("method", "choice", "AER", "precision", "recall", "settings"), *map(_told, found)]
     with results(None) as stream:
         stream.writelines(f"{line}\n" for line in lines)
@@ -69,6 +76,13 @@ def read_method(method: str | None) -> "AlignmentConfig | None":
     if not Path(method).is_file():
         raise ConfigError(f"--method {method}: not one of {', '.join(get_args(AlignmentMethod))}, and no file")
     return AlignmentConfig.parse(read_json(Path(method)), method)
+
+
+def _remember(model: "Model", settings: "AlignmentConfig") -> None:
+    from regard.bundle.bundle import rewrite_config
+
+    assert model.bundle is not None, "it was loaded from one"
+    rewrite_config(model.bundle.directory, model.bundle.config.model_copy(update={"alignment": settings}))
 
 
 def _told(candidate: "Candidate") -> str:

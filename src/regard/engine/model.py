@@ -26,7 +26,7 @@ from regard.engine.risk import by_utility, expected_utilities
 from regard.engine.translation import Alignment, Links, Score, Source, Translation, TruncationWarning
 from regard.errors import DataError, SearchError
 from regard.metrics.pairwise import chrf_matrix
-from regard.search.expansion import Expansion, Watcher
+from regard.search.expansion import Branching, BranchWatcher, Expansion, Watcher
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import NODE_LIMIT, Stop, check_count
 from regard.search.ranking import LengthForm, Ranking
@@ -41,7 +41,12 @@ if TYPE_CHECKING:
     from regard.engine.runner import Network, Runner
     from regard.ops.probe import Probe
 
-__all__ = ["Expansion", "Model"]  # what a watcher of `Model.watch_beam` is told, beside the model itself
+__all__ = [
+    "Branching",
+    "Expansion",
+    "Hypothesis",
+    "Model",
+]  # what watchers of a search are told and given, beside the model itself
 
 MAX_TOKENS = 1024  # of one side, end mark not counted; attention grows with the square of it
 ENCODED_TOGETHER = 256  # texts: of no more are the tokens past `max_tokens` in memory
@@ -81,7 +86,7 @@ class Model:
         self.alignment = alignment or AlignmentConfig()
         self.bundle = bundle
         self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
-        self._longest_output = None if reach is None else reach - 1
+        self.reach = reach
         self._fast = fast or FastPath()
         self._turn = threading.RLock()  # a network is used by one thread at a time
 
@@ -247,7 +252,7 @@ class Model:
     ) -> list[Hypothesis]:
         """The same by any search but the exact one, which does not go step by step."""
         if options.exact:
-            raise SearchError("exact search has no steps to watch; use search.exact.exact with a `watch` of its own")
+            raise SearchError("exact search has no steps to watch; use watch_exact")
         [ids], _ = self._encode([text], self.tokenizers.source, "source")
         asked = Asked(self.tokenizers.target, 1, [prefix], [phrases])
         limits = [self._output_limit(len(ids), options, asked.needs(0))]
@@ -255,6 +260,15 @@ class Model:
         with self._turn:
             [found] = self._runner.search([ids], limits, [0], options, demands, watch)
         return found
+
+    def watch_exact(
+        self, text: str, watch: BranchWatcher, *, beam: int = 5, node_limit: int = NODE_LIMIT
+    ) -> Hypothesis:
+        """The most probable hypothesis for one text, as token ids, with all that the exact search continued told to `watch`."""
+        [ids], _ = self._encode([text], self.tokenizers.source, "source")
+        options = SearchOptions(beam=beam, exact=True, node_limit=node_limit)
+        with self._turn:
+            return self._runner.exact(ids, self._output_limit(len(ids), options, 0), options, watch)
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, alpha: float = 0.0, batch_tokens: int = 4096
@@ -378,7 +392,7 @@ class Model:
         limit = options.max_length
         if limit is None:
             limit = max(2 * source_tokens + 10, options.min_length, needed + 10 if needed else 0)
-        return limit if self._longest_output is None else min(limit, self._longest_output)
+        return limit if self.reach is None else min(limit, self.reach - 1)
 
     def _least_risk(
         self, samples: Sequence[Sequence[Hypothesis]], nbest: int

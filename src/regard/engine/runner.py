@@ -20,7 +20,7 @@ from regard.ops.probe import Probe
 from regard.search.beam import beam
 from regard.search.diverse import diverse
 from regard.search.exact import exact
-from regard.search.expansion import Watcher
+from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.filters import Filters
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
@@ -97,6 +97,19 @@ class Runner:
                 watch,
                 source_lengths=[len(ids) for ids in sources],  # the end mark has nothing to translate
             )
+
+    def exact(self, source: Ids, limit: int, options: SearchOptions, watch: BranchWatcher) -> Hypothesis:
+        """The most probable hypothesis for one source; `watch` is told all that was continued."""
+        with evaluating(self.network):
+            [[found]] = exact(
+                self.network,
+                self._source([source]),
+                max_length=limit,
+                width=options.beam,
+                node_limit=options.node_limit,
+                watch=watch,
+            )
+        return found
 
     def forced(
         self, sources: Sequence[Ids], targets: Sequence[Ids], probe: Probe | None = None, *, gradients: bool = False

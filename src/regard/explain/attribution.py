@@ -1,11 +1,13 @@
 """How much each source word bears on each target token, by two methods that look at what the model does and not at where it looks.
 
-Both ask for the log-probability of a token, and both compare with the same absence: a word whose embedding is zero, at its place.
+Both ask for the log-probability of a token, and both compare with the same absence: `<unk>` in the place of a word, the end mark as it is
+(as Sarti et al. 2023, Inseq). Not an embedding of zero: a norm that follows makes all of a path from there happen in its first step.
 
-Shapes: W source words, S source tokens, T target tokens with the end mark, D width, N points of the path.
+Shapes: W source words, S source tokens with the end mark, T target tokens with the end mark, D width, N points of the path.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,11 +15,15 @@ from torch import Tensor
 
 from regard.engine.model import Model
 from regard.explain.arrays import NamedArray
+from regard.explain.capture import token_logprobs
 from regard.explain.explanation import Agreement, Attribution, Side
 from regard.metrics.correlation import kendall, spearman
 from regard.ops.probe import Probe
+from regard.text.vocabulary import Vocabulary
 
-POINTS = 32  # of the path of integrated gradients
+POINTS = (32, 64, 128, 256)  # of the path of integrated gradients: more, as long as the gap is too large
+GAP = 0.02  # that is small enough: of the largest change of log p
+MOST_GRADIENTS = 200_000  # points by tokens by target tokens: a long sentence is not to take minutes
 TOKENS_TOGETHER = 4096  # of one pass: rows times tokens
 
 
@@ -28,20 +34,17 @@ def attribute(
     source: Side,
     target: Side,
     attention: Sequence[Sequence[float]] | None,
-    *,
-    points: int = POINTS,
 ) -> Attribution:
     """Occlusion and integrated gradients; `attention` [target words][source words] is what they are compared with."""
     words = [
         [token for token, word in enumerate(source.word_of) if word == number] for number in range(len(source.words))
     ]
     occluded = occlusion(model, source_ids, target_ids, words)
-    gradients, gap = integrated_gradients(model, source_ids, target_ids, points)
+    gradients, gap = complete_gradients(model, source_ids, target_ids)
     by_word = torch.stack([gradients[:, tokens].sum(dim=1) for tokens in words], dim=1)
     return Attribution(
         occlusion=NamedArray.of(occluded, "target", "source_word"),
         gradients=NamedArray.of(by_word, "target", "source_word"),
-        end_mark=NamedArray.of(gradients[:, -1], "target"),
         gap=NamedArray.of(gap, "target"),
         agreement=_agreements(target, attention, {"occlusion": occluded, "integrated gradients": by_word}),
     )
@@ -49,75 +52,69 @@ def attribute(
 
 def occlusion(model: Model, source: list[int], target: list[int], words: Sequence[Sequence[int]]) -> Tensor:
     """[T, W]: by how much log p of each token falls without each word (Zeiler and Fergus 2014); `words`: the tokens of each."""
-    whole = _logprobs(model, [source], [target], None)[0]
-    rows = max(1, TOKENS_TOGETHER // (max(len(source), len(target)) + 1))
-    falls = []
-    for first in range(0, len(words), rows):
-        some = words[first : first + rows]
-
-        def without(embeddings: Tensor, some: Sequence[Sequence[int]] = some) -> Tensor:  # [B, S, D]
-            kept = torch.ones_like(embeddings[..., :1])
-            for row, tokens in enumerate(some):
-                kept[row, list(tokens)] = 0.0
-            return embeddings * kept
-
-        found = _logprobs(model, [source] * len(some), [target] * len(some), Probe(edits={"encoder.words": without}))
-        falls.append(whole - found)
+    whole = token_logprobs(model, [source], target)[0]
+    without = [[Vocabulary.UNK if place in tokens else token for place, token in enumerate(source)] for tokens in words]
+    rows = _rows(source, target)
+    falls = [
+        whole - token_logprobs(model, without[first : first + rows], target) for first in range(0, len(without), rows)
+    ]
     return torch.cat(falls).T
 
 
-def integrated_gradients(model: Model, source: list[int], target: list[int], points: int) -> tuple[Tensor, Tensor]:
-    """[T, S]: the gradient of log p of each token by each embedding, integrated from nothing to the embedding (Sundararajan et al. 2017).
+def complete_gradients(model: Model, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+    """`integrated_gradients` [T, S] with as few points as leave a small gap, or with the most that are affordable; and the gap [T]."""
+    known, unknown = (token_logprobs(model, [ids], target)[0] for ids in (source, _unknown(source)))
+    each = (len(target) + 1) * (max(len(source), len(target)) + 1)
+    affordable = [points for points in POINTS if points * each <= MOST_GRADIENTS]
+    for points in affordable or POINTS[:1]:
+        found = integrated_gradients(model, source, target, points)
+        gap = (known - unknown) - found.sum(dim=1)
+        if float(gap.abs().max()) <= GAP * float((known - unknown).abs().max()):
+            break
+    return found, gap
 
-    And [T]: what the sum over the source lacks of log p(y|x) - log p(y|nothing), which it must equal: the error of the integral.
+
+def integrated_gradients(model: Model, source: list[int], target: list[int], points: int) -> Tensor:
+    """[T, S]: the gradient of log p of each token by each embedding, integrated from that of `<unk>` to it (Sundararajan et al. 2017).
+
+    Over the source it sums to log p(y|x) - log p(y|unknown words), but for the error of the integral: the gap.
     """
     nodes, shares = np.polynomial.legendre.leggauss(points)  # near to exact for smooth paths with few points
     places, weights = torch.from_numpy((nodes + 1.0) / 2.0), torch.from_numpy(shares / 2.0)
-    rows = max(1, TOKENS_TOGETHER // (max(len(source), len(target)) + 1))
-    total = torch.zeros(len(target) + 1, len(source) + 1, dtype=torch.float64)
-    for first in range(0, points, rows):
-        some = places[first : first + rows]
-        leaves: list[Tensor] = []
-
-        def along(embeddings: Tensor, some: Tensor = some, leaves: list[Tensor] = leaves) -> Tensor:  # [N, S, D]
-            inner = (embeddings.detach() * some.to(embeddings)[:, None, None]).requires_grad_()
-            leaves.append(inner)
-            return inner
-
-        pair = [source] * len(some), [target] * len(some)
-        probe = Probe("encoder.words", edits={"encoder.words": along})
-        found = _logprobs(model, *pair, probe, gradients=True)  # [N, T]
-        for token in range(len(target) + 1):
-            more = token < len(target)
-            [gradient] = torch.autograd.grad(found[:, token].sum(), leaves, retain_graph=more)
-            whole = leaves[0].detach() / some.to(leaves[0])[:, None, None]
-            products = (gradient * whole).sum(dim=-1).double().cpu()  # [N, S]
-            total[token] += (weights[first : first + rows, None] * products).sum(dim=0)
-    ends = [
-        _logprobs(model, [source], [target], Probe(edits={"encoder.words": by}))[0] for by in (_same, torch.zeros_like)
-    ]
-    return total, (ends[0] - ends[1]) - total.sum(dim=1)
+    first, last = (_words(model, ids) for ids in (_unknown(source), source))  # [S, D]
+    rows = _rows(source, target)
+    total = torch.zeros(len(target) + 1, len(first), dtype=torch.float64)
+    for start in range(0, points, rows):
+        some, share = places[start : start + rows], weights[start : start + rows]
+        path = (first + some.to(first)[:, None, None] * (last - first)).requires_grad_()  # [N, S, D]
+        probe = Probe(edits={"encoder.words": partial(_instead, path)})
+        found = token_logprobs(model, [source] * len(some), target, probe, gradients=True)  # [N, T]
+        for token in range(found.shape[1]):
+            [gradient] = torch.autograd.grad(found[:, token].sum(), path, retain_graph=token + 1 < found.shape[1])
+            products = (gradient * (last - first)).sum(dim=-1).double().cpu()  # [N, S]
+            total[token] += (share[:, None] * products).sum(dim=0)
+    return total
 
 
-def _same(embeddings: Tensor) -> Tensor:
-    return embeddings
+def _unknown(source: Sequence[int]) -> list[int]:
+    """The same sentence, every word of which is unknown."""
+    return [Vocabulary.UNK] * len(source)
 
 
-def _logprobs(
-    model: Model,
-    sources: Sequence[list[int]],
-    targets: Sequence[list[int]],
-    probe: Probe | None,
-    *,
-    gradients: bool = False,
-) -> Tensor:
-    """[B, T]: log p of each token of the targets, the end mark last, in double precision."""
-    hidden = model.forced(sources, targets, probe, gradients=gradients)
-    wanted = torch.tensor([[*target, model.network.end_token] for target in targets], device=hidden.device)
-    with torch.set_grad_enabled(gradients):
-        logits = model.network.project(hidden)
-        said = logits.gather(2, wanted[:, :, None]).squeeze(2)
-        return (said - logits.logsumexp(dim=2)).double().cpu()
+def _words(model: Model, source: list[int]) -> Tensor:
+    """[S, D]: the embeddings of a sentence and its end mark."""
+    probe = Probe("encoder.words")
+    model.forced([source], [[]], probe)
+    return probe["encoder.words"][0]
+
+
+def _instead(words: Tensor, _: Tensor) -> Tensor:
+    return words
+
+
+def _rows(source: Sequence[int], target: Sequence[int]) -> int:
+    """How many pairs are read together."""
+    return max(1, TOKENS_TOGETHER // (max(len(source), len(target)) + 1))
 
 
 def _agreements(

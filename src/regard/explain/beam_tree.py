@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from regard.engine.model import Expansion, Model
-from regard.explain.records import BeamNode, BeamTree, NodeState
+from regard.engine.model import Expansion, Hypothesis, Model
+from regard.explain.records import NodeState, SearchTree, TreeNode
 
 
-def beam_tree(model: Model, text: str, *, beam: int = 4, alpha: float = 1.0) -> BeamTree:
-    """Search for the translation of `text` and keep all that was seen."""
+def beam_tree(model: Model, text: str, *, beam: int = 4, alpha: float = 1.0) -> tuple[Hypothesis, SearchTree]:
+    """Search for the translation of `text`; the answer, and all that was looked at for it. A beam of one is greedy."""
     steps: list[Expansion] = []
     best = model.watch_beam(text, steps.append, beam=beam, alpha=alpha)[0]
     pieces = model.tokenizers.target.vocabulary
-    nodes = [BeamNode(id=0, parent=None, text="", logprob=0.0, score=0.0, state="kept", step=0)]
+    nodes = [TreeNode(id=0, parent=None, text="", logprob=0.0, score=0.0, state="kept", step=0)]
     said: dict[int, tuple[int, ...]] = {0: ()}
     live = [0]
     for number, step in enumerate(steps, start=1):
@@ -22,7 +22,7 @@ def beam_tree(model: Model, text: str, *, beam: int = 4, alpha: float = 1.0) -> 
         ):
             ends = token == pieces.EOS
             state: NodeState = "finished" if ends and finished[rank : rank + 1] == [True] else "cut"
-            node = BeamNode(
+            node = TreeNode(
                 id=len(nodes),
                 parent=live[parent],
                 text=pieces.piece(token),
@@ -37,4 +37,4 @@ def beam_tree(model: Model, text: str, *, beam: int = 4, alpha: float = 1.0) -> 
             nodes.append(node)
             made.append(node.id)
         live = [made[rank] for rank in going]
-    return BeamTree(source=text, nodes=nodes, beam=beam, alpha=alpha)
+    return best, SearchTree(source=text, nodes=nodes, beam=beam, alpha=alpha)

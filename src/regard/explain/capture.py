@@ -1,6 +1,6 @@
-"""One teacher-forced pass over a pair, with a probe on everything that attention does.
+"""Teacher-forced passes: one with a probe on everything that attention does, and those that tell how probable a target is.
 
-Shapes: L layers, H heads, T target with end mark, S source with end mark, d head width.
+Shapes: B sources, L layers, H heads, T target with end mark, S source with end mark, d head width, V outputs.
 """
 
 from collections.abc import Sequence
@@ -81,3 +81,20 @@ def capture(model: Model, source: Sequence[int], target: Sequence[int]) -> Captu
     hidden = model.forced([source], [target], probe)
     with torch.no_grad():
         return Captured(probe, torch.log_softmax(model.network.project(hidden[0]).double(), dim=-1))
+
+
+def token_logprobs(
+    model: Model,
+    sources: Sequence[Sequence[int]],
+    target: Sequence[int],
+    probe: Probe | None = None,
+    *,
+    gradients: bool = False,
+) -> Tensor:
+    """[B, T]: log p of each token of the target, the end mark last, after each source, in double precision."""
+    hidden = model.forced(sources, [target] * len(sources), probe, gradients=gradients)
+    wanted = torch.tensor([*target, model.network.end_token], device=hidden.device).expand(len(sources), -1)
+    with torch.set_grad_enabled(gradients):
+        logits = model.network.project(hidden)
+        said = logits.gather(2, wanted[:, :, None]).squeeze(2)
+        return (said - logits.logsumexp(dim=2)).double().cpu()

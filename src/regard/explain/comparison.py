@@ -24,13 +24,9 @@ class Compared:
     """What runs of one task are compared by."""
 
     file: str  # that a finished run leaves beside its metrics
-    columns: (
-        tuple[str, str, str] | None
-    )  # of the file: what was read, what was expected, what was found; None: it holds none
+    columns: tuple[str, str, str] | None  # of it: what was read, expected and found; None: it holds none
     scores: tuple[str, ...]  # of metrics.json
-    tested: tuple[
-        str, ...
-    ]  # those that can be counted sentence by sentence, the first if nothing is said; none: no test
+    tested: tuple[str, ...]  # those that can be counted sentence by sentence, the first if nothing is said
     size: tuple[str, str]  # how much was judged: the name in metrics.json, and what it counts
 
 

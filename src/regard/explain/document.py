@@ -84,9 +84,8 @@ def _array(array: NamedArray, packed: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"axes": list(array.axes), "shape": list(array.values.shape)}
     if packed:
         return {**told, "float32": base64.b64encode(array.values.astype("<f4").tobytes()).decode("ascii")}
-    shortest = array.values.astype(str).astype(
-        np.float64
-    )  # the digits that tell a float32 from its neighbours, and no more
+    # the digits that tell a float32 from its neighbours, and no more
+    shortest = array.values.astype(str).astype(np.float64)
     finite = bool(np.isfinite(shortest).all())
     return {**told, "values": shortest.tolist() if finite else plain(shortest.tolist())}
 

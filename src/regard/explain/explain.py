@@ -1,7 +1,6 @@
 """From a model and a sentence to an `Explanation`: translate, then look at one forced pass over what was said."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Literal, get_args
 
 import torch
@@ -9,12 +8,12 @@ import torch
 from regard.engine.alignment import AlignmentConfig, best_links, token_weights, word_weights
 from regard.engine.model import Model
 from regard.engine.pairs import Pairs
-from regard.engine.translation import Translation
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
 from regard.explain.attribution import attribute
 from regard.explain.beam_tree import beam_tree
 from regard.explain.capture import Captured, capture
+from regard.explain.exact_tree import exact_tree
 from regard.explain.explanation import ATTENTIONS, Explanation, ModelFacts, Outputs, Search, Side
 from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
@@ -61,7 +60,8 @@ def explain(
             raise DataError(f"the {which} has {len(ids)} tokens, and at most {model.max_tokens} are read; give less")
     seen = capture(model, source_ids, target_ids)
     source, said = side(model.tokenizers.source, source_ids), side(model.tokenizers.target, target_ids)
-    token_logprobs = seen.logprobs.gather(1, torch.tensor([*target_ids, 0])[:, None].to(seen.logprobs.device))[:, 0]
+    wanted = torch.tensor([*target_ids, model.network.end_token], device=seen.logprobs.device)
+    token_logprobs = seen.logprobs.gather(1, wanted[:, None])[:, 0]
     attention = {kind: weights for kind in ATTENTIONS if (weights := seen.attention(kind)) is not None}
     computation = {kind: steps for kind in attention if (steps := seen.computation(kind)) is not None}
     alignments = _alignments(model, source_ids, target_ids) if "cross" in attention else {}
@@ -144,26 +144,24 @@ def _alignments(model: Model, source_ids: list[int], target_ids: list[int]) -> d
 
 
 def _searches(model: Model, text: str, beam: int, alpha: float) -> list[Search]:
-    """Greedy, beam and exact, each by itself."""
-    greedy = model.translate([text], beam=1, alpha=alpha)[0]
-    wide = model.translate([text], beam=beam, alpha=alpha)[0]
-    most_probable = model.translate([text], beam=beam, exact=True, node_limit=EXACT_NODES)[0]
-    tree = beam_tree(model, text, beam=beam, alpha=alpha)
+    """Greedy, beam and exact, each by itself, with all that it looked at."""
+    found = {
+        "greedy": beam_tree(model, text, beam=1, alpha=alpha),
+        "beam": beam_tree(model, text, beam=beam, alpha=alpha),
+        "exact": exact_tree(model, text, beam=beam, node_limit=EXACT_NODES),
+    }
+    target = model.tokenizers.target
     return [
-        _search("greedy", greedy),
-        replace(_search("beam", wide), tree=tree),
-        _search("exact", most_probable),
+        Search(
+            name=name,
+            text=target.decode(best.tokens),
+            tokens=[target.vocabulary.piece(token) for token in best.tokens],
+            logprob=best.logprob,
+            score=best.score,
+            finished=best.finished,
+            tree=tree,
+            nodes=None if best.proof is None else best.proof.nodes,
+            proved=None if best.proof is None else best.proof.proved,
+        )
+        for name, (best, tree) in found.items()
     ]
-
-
-def _search(name: str, found: Translation) -> Search:
-    return Search(
-        name=name,
-        text=found.text,
-        tokens=found.tokens,
-        logprob=found.logprob,
-        score=found.score,
-        finished=found.finished,
-        nodes=None if found.proof is None else found.proof.nodes,
-        proved=None if found.proof is None else found.proof.proved,
-    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.explain.arrays import NamedArray
-from regard.explain.records import AlignmentMap, BeamTree
+from regard.explain.records import AlignmentMap, SearchTree
 
 AttentionName = Literal["encoder", "decoder", "cross"]
 ATTENTIONS: tuple[AttentionName, ...] = ("encoder", "decoder", "cross")
@@ -71,9 +71,9 @@ class Search:
     logprob: float
     score: float  # normalised by length; that of an exact search is the log-probability
     finished: bool
+    tree: SearchTree  # of an exact search the first of its nodes, and the way to the winner
     nodes: int | None = None  # of an exact search: how many partial outputs were continued
     proved: bool | None = None  # and whether nothing is more probable
-    tree: BeamTree | None = None
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,9 @@ class Agreement:
 class Attribution:
     """How much each source word bears on log p of each target token."""
 
-    occlusion: NamedArray  # [target, source_word]: by how much log p falls without the word
+    occlusion: NamedArray  # [target, source_word]: by how much log p falls with <unk> in the place of the word
     gradients: NamedArray  # [target, source_word]: integrated gradients, summed over the word's tokens
-    end_mark: NamedArray  # [target]: those of the source's end mark
-    gap: NamedArray  # [target]: what the gradients of a row, with the end mark's, lack of log p(y|x) - log p(y|nothing)
+    gap: NamedArray  # [target]: what the gradients of a row lack of log p(y|x) - log p(y|every word unknown)
     agreement: Sequence[Agreement]
 
 

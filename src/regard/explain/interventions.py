@@ -64,6 +64,7 @@ def edited(model: Model, edits: Edits) -> Model:
         model.tokenizers,
         languages=model.languages,
         alignment=model.alignment,
+        reach=model.reach,
         max_tokens=model.max_tokens,
         bundle=model.bundle,
     )

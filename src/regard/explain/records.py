@@ -49,7 +49,7 @@ NodeState = Literal["kept", "cut", "finished", "best"]
 
 
 @dataclass(frozen=True)
-class BeamNode:
+class TreeNode:
     """One hypothesis of a search: its parent's words and one token more."""
 
     id: int
@@ -59,28 +59,34 @@ class BeamNode:
     score: float  # normalised by length
     state: NodeState
     step: int  # how many tokens the prefix holds; the root has 0
+    bound: float | None = None  # of an exact search: log-probability of the best whole output known then
+    hopeful: int | None = None  # and how many continuations are more probable than it
 
 
 @dataclass(frozen=True)
-class BeamTree:
-    """Every hypothesis that a beam search looked at for one sentence: kept, cut, finished, and the one that won."""
+class SearchTree:
+    """Every hypothesis that a search looked at for one sentence: kept, cut, finished, and the one that won.
+
+    Of an exact search: the partial outputs that were continued; `cut` is one with no hopeful continuation, `finished` a whole output
+    that was the best until then. `beam` is the width of the beam that gave its first bound.
+    """
 
     source: str
-    nodes: Sequence[BeamNode]
+    nodes: Sequence[TreeNode]
     beam: int
     alpha: float
 
     def __post_init__(self) -> None:
         steps = {node.id: node.step for node in self.nodes}
         if len(steps) != len(self.nodes):
-            raise ValueError(f"a beam tree's node ids must differ; {len(self.nodes)} nodes have {len(steps)} ids")
+            raise ValueError(f"a search tree's node ids must differ; {len(self.nodes)} nodes have {len(steps)} ids")
         for node in self.nodes:
             if node.parent is None:
                 continue
             if node.parent not in steps:
-                raise ValueError(f"beam node {node.id} names parent {node.parent}, which is not in the tree")
+                raise ValueError(f"node {node.id} names parent {node.parent}, which is not in the tree")
             if steps[node.parent] >= node.step:
-                raise ValueError(f"beam node {node.id} at step {node.step} must come after its parent {node.parent}")
+                raise ValueError(f"node {node.id} at step {node.step} must come after its parent {node.parent}")
 
 
 @dataclass(frozen=True)
@@ -99,5 +105,5 @@ class Report:
     worst: Sequence[SentenceResult] = ()  # lowest chrF first
     best: Sequence[SentenceResult] = ()
     alignments: Sequence[AlignmentMap] = ()
-    beam_tree: BeamTree | None = None
+    beam_tree: SearchTree | None = None
     explanation: "Explanation | None" = None  # of one sentence

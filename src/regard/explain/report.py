@@ -18,6 +18,7 @@ from regard.explain.flow import gradient_flow
 from regard.explain.records import Report
 from regard.explain.sentence_page import SENTENCE_VIEWS, within_page
 from regard.files import write_whole
+from regard.settings import leaves
 
 DATA_FORMAT = 1
 MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
@@ -90,7 +91,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "alignments": [asdict(drawn) for drawn in maps],
         "alignments_left_out": len(report.alignments) - len(maps),
         "beam_tree": asdict(report.beam_tree) if report.beam_tree else None,
-        "settings": [[name, setting_text(value)] for name, value in flatten(report.settings)],
+        "settings": [[name, setting_text(value)] for name, value in leaves(report.settings)],
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
     }
@@ -160,17 +161,6 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
         },
     ]
     return [card for card in cards if plain(card["value"]) is not None]
-
-
-def flatten(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested settings as (dotted name, value), in their order."""
-    flat: list[tuple[str, Any]] = []
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            flat += flatten(value, f"{prefix}{name}.")
-        else:
-            flat.append((f"{prefix}{name}", value))
-    return flat
 
 
 def setting_text(value: Any) -> str:

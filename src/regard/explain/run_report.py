@@ -12,7 +12,7 @@ from regard.errors import BundleError
 from regard.explain.beam_tree import beam_tree
 from regard.explain.explain import Part, explain
 from regard.explain.explanation import Explanation
-from regard.explain.records import AlignmentMap, BeamTree, Report, SentenceResult
+from regard.explain.records import AlignmentMap, Report, SearchTree, SentenceResult
 from regard.explain.report import read_events, write_report
 from regard.metrics.alignment import parse_pharaoh
 from regard.metrics.translation import sentence_chrf
@@ -87,10 +87,10 @@ def _maps(model: Model, rows: list[dict[str, Any]]) -> list[AlignmentMap]:
     ]
 
 
-def _tree(model: Model, rows: list[dict[str, Any]]) -> BeamTree | None:
+def _tree(model: Model, rows: list[dict[str, Any]]) -> SearchTree | None:
     """The search for a sentence of middling length."""
     sentence = _middling(rows)
-    return None if sentence is None else beam_tree(model, sentence, beam=TREE_BEAM)
+    return None if sentence is None else beam_tree(model, sentence, beam=TREE_BEAM)[1]
 
 
 def _explained(model: Model, rows: list[dict[str, Any]]) -> Explanation | None:

@@ -50,14 +50,13 @@ def _alignment(frame: "Axes", explanation: Explanation) -> None:
 
 def _heads(place: "SubFigure", explanation: Explanation) -> None:
     cross = explanation.attention["cross"]
-    shown = cross if cross.shape["layer"] * cross.shape["head"] <= MOST_HEADS else None
-    layers = cross.shape["layer"]
-    heads = cross.shape["head"] if shown is not None else 1
+    one_by_one = cross.shape["layer"] * cross.shape["head"] <= MOST_HEADS
+    layers, heads = cross.shape["layer"], cross.shape["head"] if one_by_one else 1
     frames = place.subplots(layers, heads, squeeze=False, gridspec_kw={"wspace": 0.08, "hspace": 0.12})
     for layer in range(layers):
         for head in range(heads):
             frame = frames[layer, head]
-            weights = cross.at(layer=layer, head=head) if shown is not None else cross.at(layer=layer).mean("head")
+            weights = cross.at(layer=layer, head=head) if one_by_one else cross.at(layer=layer).mean("head")
             frame.imshow(weights.values, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
             frame.set_xticks([])
             frame.set_yticks([])
@@ -65,7 +64,7 @@ def _heads(place: "SubFigure", explanation: Explanation) -> None:
             frame.spines[:].set_visible(True)
             frame.spines[:].set_color("#cccccc")
             if layer == 0:
-                frame.set_title(f"head {head + 1}" if shown is not None else "mean of heads", fontsize=7)
+                frame.set_title(f"head {head + 1}" if one_by_one else "mean of heads", fontsize=7)
             if head == 0:
                 frame.set_ylabel(f"layer {layer + 1}", fontsize=7)
     place.supxlabel("source tokens", fontsize=8)

@@ -16,7 +16,7 @@ DATA_FORMAT = 1
 COMPUTATION_NUMBERS = 2_000_000  # that a page holds of how attention is computed: about 11 megabytes
 # In the order of their imports: what a module uses comes before it.
 SENTENCE_VIEWS = (
-    *("alignment.js", "beam.js", "sentences.js", "heads.js", "step.js", "searches.js"),
+    *("alignment.js", "tree.js", "sentences.js", "heads.js", "step.js", "searches.js"),
     *("attribution.js", "whatif.js", "structure.js", "views.js"),
 )
 SENTENCE_SCRIPTS = (

@@ -37,8 +37,12 @@ def structure(model: Model, source: Sequence[int], target: Sequence[int]) -> Str
     return Structure(
         positions=None if positions is None else NamedArray.of(positions, "position", "unit"),
         gram=None if positions is None else NamedArray.of(positions @ positions.T, "position", "other"),
-        source=_neighbours(getattr(network, "source_embedding", None), [*source, 0], tokenizers.source.vocabulary),
-        target=_neighbours(getattr(network, "target_embedding", None), [*target, 0], tokenizers.target.vocabulary),
+        source=_neighbours(
+            getattr(network, "source_embedding", None), [*source, Vocabulary.EOS], tokenizers.source.vocabulary
+        ),
+        target=_neighbours(
+            getattr(network, "target_embedding", None), [*target, Vocabulary.EOS], tokenizers.target.vocabulary
+        ),
         encoder=_states(model, probe, "encoder", hidden, target),
         decoder=_states(model, probe, "decoder", hidden, target),
         reach=reach,
@@ -88,9 +92,8 @@ def _states(model: Model, probe: Probe, stack: str, hidden: Tensor, target: Sequ
         logits = model.network.project(hidden[0])
         wanted = torch.tensor([*target, model.network.end_token], device=hidden.device)
         total = F.cross_entropy(logits, wanted, reduction="sum")
-    gradients = torch.autograd.grad(
-        total, values, retain_graph=True, materialize_grads=True
-    )  # zeros where a state has no say
+    # zeros where a state has no say
+    gradients = torch.autograd.grad(total, values, retain_graph=True, materialize_grads=True)
     return States(
         layers=labels,
         norms=NamedArray.of(torch.stack([_length(value)[0] for value in values]), "layer", "token"),

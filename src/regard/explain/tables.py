@@ -34,6 +34,21 @@ SCORES = {
 }
 
 
+def _clock(seconds: float) -> str:
+    """1:02:03, or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+COSTS: dict[str, tuple[str, Callable[[float], str]]] = {  # of metrics.json: the heading, and how it is written
+    "parameters": ("parameters", "{:,.0f}".format),
+    "steps": ("steps", "{:,.0f}".format),
+    "tokens": ("training tokens", "{:,.0f}".format),
+    "seconds": ("training time", _clock),
+    "sentences_per_second": ("decoded sentences/s", "{:,.1f}".format),
+}
+
+
 @dataclass(frozen=True)
 class Table:
     """Cells under headings; the first column names the rows."""
@@ -92,19 +107,12 @@ def _against(row: Row, score: Score) -> list[str]:
 
 
 def _cost(comparison: Comparison) -> Table:
-    columns: dict[str, tuple[str, Callable[[float], str]]] = {
-        "parameters": ("parameters", lambda value: f"{value:,.0f}"),
-        "steps": ("steps", lambda value: f"{value:,.0f}"),
-        "tokens": ("training tokens", lambda value: f"{value:,.0f}"),
-        "seconds": ("training time", _clock),
-        "sentences_per_second": ("decoded sentences/s", lambda value: f"{value:,.1f}"),
-    }
     cells = []
     for row in comparison.rows:
-        means = [_mean(row.measured(name)) for name in columns]
-        written = zip(means, columns.values(), strict=True)
+        means = [_mean(row.measured(name)) for name in COSTS]
+        written = zip(means, COSTS.values(), strict=True)
         cells.append([row.name, *(NOTHING if mean is None else write(mean) for mean, (_, write) in written)])
-    return Table(["", *(heading for heading, _ in columns.values())], cells)
+    return Table(["", *(heading for heading, _ in COSTS.values())], cells)
 
 
 def _by_length(comparison: Comparison) -> Table:
@@ -135,12 +143,6 @@ def with_spread(values: Sequence[float | None], score: Score) -> str:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
-
-
-def _clock(seconds: float) -> str:
-    """1:02:03, or 2:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
 def to_markdown(comparison: Comparison, *, by_length: bool = False) -> str:
@@ -206,13 +208,12 @@ def comparison_to_json(comparison: Comparison, *, by_length: bool = False) -> st
 
 
 def _row(comparison: Comparison, row: Row, by_length: bool) -> dict[str, Any]:
-    costs = ("parameters", "steps", "tokens", "seconds", "sentences_per_second")
     values: dict[str, Any] = {
         "name": row.name,
         "settings": dict(row.settings),
         "runs": [str(run.directory) for run in row.runs],
         "scores": {name: _summary(found) for name, found in row.scores.items()},
-        **{name: _mean(row.measured(name)) for name in costs},
+        **{name: _mean(row.measured(name)) for name in COSTS},
         "against_baseline": None
         if row.against is None
         else {

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-import torch
+from torch import Tensor
 
 from regard.engine.model import Model
 from regard.errors import ConfigError
 from regard.explain.arrays import NamedArray
+from regard.explain.capture import token_logprobs
 from regard.explain.explanation import AttentionName, Side, WhatIf
 from regard.explain.interventions import edited, without_head, without_tokens
 from regard.explain.records import AlignmentMap
@@ -113,14 +114,10 @@ def _check_head(attention: Mapping[AttentionName, NamedArray], head: Head) -> No
         )
 
 
-def _kept(model: Model, text: str, target: Sequence[int]) -> torch.Tensor:
+def _kept(model: Model, text: str, target: Sequence[int]) -> Tensor:
     """[T]: log p of what was said before, the end mark last."""
     source = model.tokenizers.source.encode(text)[: model.max_tokens]
-    hidden = model.forced([source], [target])[0]
-    with torch.no_grad():
-        logprobs = torch.log_softmax(model.network.project(hidden).double(), dim=-1)
-    said = torch.tensor([*target, model.network.end_token], device=hidden.device)
-    return logprobs.gather(1, said[:, None])[:, 0]
+    return token_logprobs(model, [source], target)[0]
 
 
 def _alignment(model: Model, source: str, target: str) -> AlignmentMap | None:

@@ -34,7 +34,9 @@ class Probe:
 
     def with_edits(self, edits: Mapping[str, Edit]) -> "Probe":
         """The same probe, and these edits after its own; what it sees, both have seen."""
-        both = Probe(*self._patterns, edits={**self._edits, **edits}, gradients=self._gradients)
+        own = self._edits
+        later = {name: _chained(own[name], edit) if name in own else edit for name, edit in edits.items()}
+        both = Probe(*self._patterns, edits={**own, **later}, gradients=self._gradients)
         both._path = self._path
         both._seen = self._seen
         return both
@@ -66,6 +68,10 @@ class Probe:
 
     def __len__(self) -> int:
         return len(self._seen)
+
+
+def _chained(first: Edit, second: Edit) -> Edit:
+    return lambda value: second(first(value))
 
 
 def within(probe: Probe | None, name: str) -> Probe | None:

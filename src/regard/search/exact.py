@@ -11,7 +11,6 @@ only goes forward (`stepper.State`), so for those that have waited it is made ag
 Shapes: B sentences, S source, n partial outputs of t tokens each that are continued together, V tokens that can be generated.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor
 
 from regard.search.beam import beam
+from regard.search.expansion import Branching, BranchWatcher
 from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, Proof, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
@@ -27,20 +27,6 @@ from regard.search.ranking import Ranking
 from regard.search.stepper import StateT, Stepper
 
 TOGETHER = 64  # partial outputs that are continued by one step of the model
-
-
-@dataclass(frozen=True, slots=True)
-class Branching:
-    """What became of the partial outputs that one step continued. Every one has a number, from 0, which is the empty one."""
-
-    sentence: int
-    numbers: list[int]
-    parents: list[int]  # the numbers of those that they continue; the empty one is its own
-    tokens: list[int]  # by which token
-    logprobs: list[float]
-    endings: list[float]  # log-probability of the output that ends here
-    kept: list[int]  # how many continuations are more probable than the best whole output; the others are cut
-    bound: float  # log-probability of the best whole output known then
 
 
 @torch.no_grad()
@@ -52,7 +38,7 @@ def exact(
     width: int = 5,
     node_limit: int = NODE_LIMIT,
     filters: Filters | None = None,
-    watch: Callable[[Branching], None] | None = None,
+    watch: BranchWatcher | None = None,
 ) -> list[list[Hypothesis]]:
     """For each sentence the most probable output of at most `max_length` tokens and an end mark, with its `proof`.
 
@@ -96,7 +82,7 @@ class _Tree(Generic[StateT]):
     node_limit: int
     best: Hypothesis
     filtered: ReadyFilters | None
-    watch: Callable[[Branching], None] | None
+    watch: BranchWatcher | None
 
     def __post_init__(self) -> None:
         self._device = self.source.device

@@ -37,3 +37,23 @@ class Expansion:
 
 
 Watcher = Callable[[Expansion], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """What became of the partial outputs that one step of an exact search continued.
+
+    Every one has a number, from 0, which is the empty one.
+    """
+
+    sentence: int
+    numbers: list[int]
+    parents: list[int]  # the numbers of those that they continue; the empty one is its own
+    tokens: list[int]  # by which token
+    logprobs: list[float]
+    endings: list[float]  # log-probability of the output that ends here
+    kept: list[int]  # how many continuations are more probable than the best whole output; the others are cut
+    bound: float  # log-probability of the best whole output known then
+
+
+BranchWatcher = Callable[[Branching], None]

@@ -36,8 +36,9 @@ export function attributionView(parent, explanation) {
   const head = ["agreement", "Kendall’s τ", "Spearman’s ρ"].map((text) => make("th", { scope: "col" }, text));
   const gap = largest(arrayOf(attribution.gap).data);
   parent.append(
-    make("table", { class: "numbers agreement" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)),
+    make("div", { class: "scroll" },
+      make("table", { class: "numbers agreement" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows))),
     make("p", { class: "note" }, "Mean over the words of the translation of how alike two methods rank the source words: 1 is the same order, "
-      + `0 none. Integrated gradients, with the end mark’s, sum to log p less its value without any source; here up to ${exact(gap)} is missing, `
-      + "the error of the integral."));
+      + "0 none. A word is absent where <unk> stands in its place. Integrated gradients of a row sum to log p less its value with every word absent; "
+      + `here up to ${exact(gap)} is missing, the error of the integral.`));
 }

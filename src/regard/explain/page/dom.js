@@ -44,9 +44,16 @@ export function onWidth(element, render) {
   new ResizeObserver(() => requestAnimationFrame(look)).observe(element);
 }
 
-// Calls `repaint()` whenever the page changes between dark and light: a canvas does not follow its style.
-export function onTheme(repaint) {
-  new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+let themed = []; // elements, and what paints each again
+
+new MutationObserver(() => {
+  themed = themed.filter(({ element }) => element.isConnected); // what was replaced meanwhile is not seen again
+  for (const { repaint } of themed) repaint();
+}).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+
+// Calls `repaint()` whenever the page changes between dark and light, as long as the element is on it: a canvas does not follow its style.
+export function onTheme(element, repaint) {
+  themed.push({ element, repaint });
 }
 
 let ruler = null;

@@ -59,7 +59,7 @@ function thumbnail(weights, layer, head) {
     context.putImageData(image, 0, 0);
   };
   repaint();
-  onTheme(repaint);
+  onTheme(canvas, repaint);
   return canvas;
 }
 
@@ -70,14 +70,17 @@ export function headsView(parent, explanation) {
   const grid = make("div", { class: "scroll" });
   const title = make("h3", {});
   const detail = make("div", {});
+  const beside = make("div", { class: "detail" }, title, detail);
   const kindNames = kinds.map((one) => [one, ATTENTIONS[one].name]);
-  parent.append(make("div", { class: "bar" }, choice(kindNames, kind, chooseKind, "attention")), note, grid, title, detail);
+  parent.append(make("div", { class: "bar" }, choice(kindNames, kind, chooseKind, "attention")), note,
+    make("div", { class: "glance" }, grid, beside));
 
   function chooseKind(next) {
     kind = next;
     const weights = arrayOf(explanation.attention[kind]);
     [layer, head] = [weights.shape[0] - 1, 0];
     note.textContent = ATTENTIONS[kind].tells;
+    beside.style.flexBasis = `${10 + 1.2 * weights.shape[3]}rem`; // a long sentence needs the whole width, and has it below
     const [layers, heads] = weights.shape;
     const numbers = Array.from({ length: heads }, (_, index) => make("th", { scope: "col" }, `head ${index + 1}`));
     const rows = Array.from({ length: layers }, (_, l) => make("tr", {},

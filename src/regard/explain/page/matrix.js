@@ -129,7 +129,7 @@ export function matrixView(parent, spec) {
   }
 
   onWidth(frame, render);
-  onTheme(repaint);
+  onTheme(canvas, repaint);
 }
 
 // A vector as a row of cells, each of which tells its number. `scale`: the value of full colour.
@@ -147,6 +147,6 @@ export function strip(values, name, scale = largest(values), cell = 6) {
     canvas.style.height = "";
   };
   repaint();
-  onTheme(repaint);
+  onTheme(canvas, repaint);
   return canvas;
 }

@@ -1,6 +1,6 @@
 // The page of a run: reads the data inside of the page and fills it, part by part.
 import { alignmentView } from "./alignment.js";
-import { beamView } from "./beam.js";
+import { treeView } from "./tree.js";
 import { confusionView } from "./confusion.js";
 import { empty, make, prose } from "./dom.js";
 import { flowView } from "./flow.js";
@@ -76,7 +76,7 @@ if (data.explanation) {
 }
 
 if (data.beam_tree) {
-  part("search", "Search", "How it chose", searchLead(data.beam_tree), (section) => beamView(card(section), data.beam_tree));
+  part("search", "Search", "How it chose", searchLead(data.beam_tree), (section) => treeView(card(section), data.beam_tree));
 }
 
 if (data.confusion) {

@@ -62,7 +62,7 @@ export function stepView(parent, explanation) {
         make("td", {}, strip(part.values.at(layer, head, key), `value of ${token}`, valueScale, 3)));
     });
     const headings = ["", "key k", FORMULAS[explanation.model.score] ?? "score", "with mask", "softmax", "", "value v"]
-      .map((text) => make("th", { scope: "col" }, text));
+      .map((text, index) => make("th", { scope: "col", class: index > 1 && index < 5 && "number" }, text));
     const chain = [
       line("q", "query", part.query.at(layer, head, row)),
       make("div", { class: "scroll" },

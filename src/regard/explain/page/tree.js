@@ -1,6 +1,6 @@
-// The tree of a beam search: one column a step, what was cut is faded, the path that won runs straight along the top.
+// The tree of a search: one column a step, what was cut is faded, the path that won runs straight along the top.
 import { draw, make, shorten, textWidth } from "./dom.js";
-import { exact } from "./format.js";
+import { exact, grouped } from "./format.js";
 import { hideTip, showTip } from "./tip.js";
 
 const ROW = 25;
@@ -11,6 +11,14 @@ const STATES = {
   cut: "cut: others scored higher",
   finished: "finished",
   best: "the translation",
+};
+
+// An exact search has a bound in the place of a beam.
+const EXACT_STATES = {
+  ...STATES,
+  kept: "continued",
+  cut: "cut: nothing that begins so can be more probable than the best known",
+  finished: "the best until then",
 };
 
 // Nodes with their children, parents and whether they lie on the way to the winner.
@@ -54,9 +62,10 @@ function arrange(roots, withCut) {
   return { shown, width: left - GAP + 16, height: 12 + ROW * Math.max(1, ...free.values()) };
 }
 
-export function beamView(parent, tree) {
+export function treeView(parent, tree) {
   const { roots, all } = connect(tree.nodes);
   const pieces = all.some((node) => node.text.includes("▁")); // subwords: the mark stands for the space before a word
+  const bounded = all.some((node) => node.hopeful !== null); // by an exact search
   const frame = make("div", { class: "scroll" });
   const toggle = make("input", { type: "checkbox", checked: true, change: () => render() });
   const cuts = all.filter((node) => node.state === "cut").length;
@@ -85,7 +94,7 @@ export function beamView(parent, tree) {
       node.mark = draw("g", {
         class: `node ${node.state}${node.won ? " won" : ""}`, transform: `translate(${node.x} ${node.y})`,
         tabindex: index === 0 ? 0 : -1, role: "img",
-        "aria-label": `${prefix(node)}: ${STATES[node.state]}, score ${exact(node.score)}`,
+        "aria-label": `${prefix(node)}: ${state(node)}, score ${exact(node.score)}`,
         pointerenter: (event) => look(node, event), pointerdown: (event) => look(node, event), pointerleave: leave,
         focus: () => look(node), blur: leave, keydown: (event) => walk(event, node, shown),
       },
@@ -95,6 +104,10 @@ export function beamView(parent, tree) {
       return node.mark;
     });
     frame.replaceChildren(draw("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}` }, edges, marks));
+  }
+
+  function state(node) {
+    return (bounded ? EXACT_STATES : STATES)[node.state];
   }
 
   function path(node) {
@@ -117,10 +130,11 @@ export function beamView(parent, tree) {
     const box = node.mark.getBoundingClientRect();
     const rows = [["score", exact(node.score)], ["log-probability", exact(node.logprob)], ["step", node.step]];
     const kept = all.filter((other) => other.step === node.step && other.state === "kept").map((other) => other.logprob);
-    if (node.state === "cut" && kept.length) rows.push(["the weakest that was kept", exact(Math.min(...kept))]);
+    if (node.hopeful !== null) rows.push(["the best known then", exact(node.bound)], ["likelier continuations", grouped(node.hopeful)]);
+    else if (node.state === "cut" && kept.length) rows.push(["the weakest that was kept", exact(Math.min(...kept))]);
     const table = rows.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)));
     showTip(event?.clientX ?? box.right, event?.clientY ?? box.bottom,
-      make("strong", { dir: "auto" }, prefix(node)), make("table", {}, table), make("small", {}, STATES[node.state]));
+      make("strong", { dir: "auto" }, prefix(node)), make("table", {}, table), make("small", {}, state(node)));
   }
 
   function leave() {
