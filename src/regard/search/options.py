@@ -83,7 +83,7 @@ def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, s
     """The options of sampling."""
     if not (math.isfinite(temperature) and temperature > 0.0):
         raise SearchError(
-            f"temperature = {temperature!r}: must be above 0; for the most probable token use greedy search"
+            f"temperature = {temperature!r}: must be above 0; for the most probable token use greedy search, a beam of 1"
         )
     check_count("top_k", top_k, least=0)
     if not 0.0 < top_p <= 1.0:

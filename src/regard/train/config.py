@@ -151,11 +151,14 @@ class RunConfig(Settings):
             group, _, key = name.partition(".")
             fields = type(groups[group]).model_fields
             if key in fields and getattr(groups[group], key) != fields[key].default:
+                setter = name
                 if isinstance(self.model, TransformerConfig) and key in PRESETS["transformer"][self.model.preset]:
-                    name = f"model.preset {self.model.preset!r}, which sets {name},"
+                    setter = f"model.preset {self.model.preset!r}, which sets {name},"
                 kind = " of a recurrent network, which has no source to look at" if name in LOOKING else ""
+                fitting = [task for task, settings in MEANINGLESS.items() if name not in settings]
+                other = " or ".join(map(repr, ["translate"] if name in LOOKING else fitting))
                 raise ValueError(
-                    f"{name} has no meaning for task {self.task!r}{kind}; leave it out, or set another task"
+                    f"{setter} has no meaning for task {self.task!r}{kind}; leave it out, or set task to {other}"
                 )
         if self.task != "translate" and self.train.select == "bleu":
             raise ValueError(f"train.select 'bleu' is for translations, not for task {self.task!r}; leave it out")
