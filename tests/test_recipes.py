@@ -37,6 +37,12 @@ def test_multi30k_recipes_that_differ_in_their_text_only(one: str, other: str) -
     assert {change.split(".")[0] for change in second.changed_from(first)} == {"data"}
 
 
+def test_a_deep_encoder_is_compared_with_a_symmetric_model_on_equal_terms() -> None:
+    first, second = (recipe(RECIPES / f"multi30k-{name}.toml") for name in ("quick", "deep"))
+    names = {change.split(":")[0] for change in second.changed_from(first)}
+    assert names == {"model.preset", "model.layers", "model.encoder_layers"}
+
+
 def changed(name: str, other: str) -> set[str]:
     """The settings in which two rows of the comparison on Multi30k differ."""
     rows = [recipe(RECIPES / f"compare-multi30k-{which}.toml") for which in (name, other)]
