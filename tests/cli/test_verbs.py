@@ -32,8 +32,10 @@ def test_nbest_has_moses_fields_in_falling_order(command, small_run) -> None:
     rows = [line.split(" ||| ") for line in result.out.splitlines()]
     assert [row[0] for row in rows].count("0") == 3
     assert all(row[2].startswith("F0=") for row in rows)
-    scores = [float(row[3]) for row in rows if row[0] == "2"]
-    assert scores == sorted(scores, reverse=True)
+    [best] = regard.load(small_run).translate([LINES[2]], beam=4, nbest=3)
+    assert [row[3] for row in rows if row[0] == "2"] == [f"{one.score:.6f}" for one in best.alternatives]
+    ranks = [(one.finished, one.score) for one in best.alternatives]  # what was cut comes after what has an end
+    assert ranks == sorted(ranks, reverse=True)
 
 
 def test_align_flag_adds_pharaoh_links_of_existing_words(command, small_run) -> None:

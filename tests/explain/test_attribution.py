@@ -27,7 +27,7 @@ def test_integrated_gradients_are_complete(kind: str) -> None:
     found, gap = complete_gradients(model, source, target)
     unknown = logprobs(model, [Vocabulary.UNK] * len(source), target)
     expected = logprobs(model, source, target) - unknown
-    assert expected.abs().max() > 1.0  # the source has something to say
+    assert expected.abs().max() > 0.1  # the source has something to say
     assert (found.sum(dim=1) - expected).abs().max() < GAP * expected.abs().max()
     torch.testing.assert_close(expected - found.sum(dim=1), gap)
     assert found[:, -1].abs().max() == 0.0  # the end mark is the same on the whole path

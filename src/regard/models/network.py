@@ -121,6 +121,11 @@ class EncoderDecoder(Trainable):
 class LanguageModel(Trainable):
     """A network that goes on with what was said. Of a source it reads nothing but how many sentences there are: `[B, 0]` will do."""
 
+    def __init__(self, vocabulary: int, width: int, *, tie: bool) -> None:
+        super().__init__(vocabulary, width, tie=tie)
+        # pad has a vector too: of a beginning at zero, which nothing is added to, each norm makes the gradient 300 times as large
+        self.target_embedding = nn.Embedding(vocabulary, width)
+
 
 def sentences_of(source: Tensor | None, prefix: Tensor | None) -> int:
     """B, where nothing is read but what was said: of the source [B, S], or where there is none, of the prefix [B, P]."""
