@@ -64,8 +64,8 @@ class AlignmentHead:
     def loss(self, seen: Probe, batch: Batch) -> Tensor:
         """How far it is from the batch's alignment, summed over the target tokens that have links, the mean of the readings.
 
-        Row t of the weights is from the step that chose token t, and is what token t wants.
+        What token t wants is compared with row t + 1 of the weights, of the step that has read t: what it is linked to is then known.
         """
         assert batch.alignment is not None, "a batch without alignments"
-        weights, readings = seen[self._name][:, 0], len(batch.source) // len(batch.target_in)
-        return alignment_cross_entropy(weights, batch.alignment.to(weights.device)) / readings
+        weights, readings = seen[self._name][:, 0, 1:], len(batch.source) // len(batch.target_in)
+        return alignment_cross_entropy(weights, batch.alignment[:, :-1].to(weights.device)) / readings

@@ -36,7 +36,7 @@ class Translating:
             model=config.model,
             languages=languages,
             vocabulary=vocabulary_sizes(prepared.tokenizers),
-            alignment=None if layer is None else AlignmentConfig(heads=((layer, 0),)),
+            alignment=None if layer is None else AlignmentConfig(heads=((layer, 0),), said=True),
         )
 
     @property
