@@ -48,8 +48,7 @@ class DataConfig(Settings):
     """Target side of the test text."""
 
     alignments: str | None = None
-    """Word alignments of the training text, one line a pair (Pharaoh: `0-0 1-2`; .gz is unpacked), that one attention head is trained
-    towards; `gold` with the pocket corpus, which knows its own."""
+    """Word alignments of the training text, a line a pair (`0-0 1-2`), that one attention head learns; `gold`: the pocket corpus's."""
 
     text: str | None = None
     """Text for a language model (.gz is unpacked; `-` is the standard input)."""
