@@ -1,24 +1,28 @@
 """Word alignment by every method beside each other, and beside the statistical aligner eflomal where it is installed.
 
-    python benchmarks/alignment.py runs/en-fr --src test.en --tgt test.fr --gold test.gold --dev 100 [--text-src F --text-tgt F]
+    python benchmarks/alignment.py runs/en-fr --src test.en --tgt test.fr --gold test.gold --dev 100 [--lower]
+        [--reverse runs/fr-en] [--supervised runs/aligned] [--text-src F --text-tgt F]
 
-The first lines (--dev) choose the heads, the row and the links of each method; all numbers are of the rest. eflomal may see all of the
-text, the test's and that of --text-src and --text-tgt, but no gold link. Gold links between words that white space separates, in
-Pharaoh's format.
+The first lines (--dev) choose the heads, the row and the links of each method; all numbers are of the rest. --reverse is a model of the
+other direction, whose links are joined with the first one's; --supervised is one with a head that was trained towards alignments.
+eflomal may see all of the text, the test's and that of --text-src and --text-tgt, but no gold link. Gold links between words that white
+space separates, in Pharaoh's format.
 """
 
 import argparse
 import tempfile
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 from regard.cli.pairs import gold_links, sides
+from regard.engine.alignment import AlignmentConfig
 from regard.engine.load import load
+from regard.engine.model import Model
 from regard.explain.picking import Gold, pick_alignment
-from regard.metrics.alignment import Links, alignment_error_rate, parse_pharaoh
+from regard.metrics.alignment import Joint, Links, alignment_error_rate, flipped, joined, parse_pharaoh
 
-NEIGHBOURS = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
+Sides = tuple[list[str], list[str]]
 
 
 def main() -> None:
@@ -28,64 +32,87 @@ def main() -> None:
     for name in ("--src", "--tgt", "--gold"):
         parser.add_argument(name, required=True)
     parser.add_argument("--dev", type=int, default=100, help="lines that choose")
+    parser.add_argument("--lower", action="store_true", help="the text in lower case")
+    parser.add_argument("--reverse", type=Path, help="a model from target to source")
+    parser.add_argument("--supervised", type=Path, help="a model with a supervised head")
     parser.add_argument("--text-src", help="more text for eflomal")
     parser.add_argument("--text-tgt")
     asked = parser.parse_args()
 
-    sources, targets = sides(asked.src, asked.tgt)
-    gold = gold_links(asked.gold, sources, targets)
-    model = load(asked.bundle, engine="torch")
-    dev, test = slice(None, asked.dev), slice(asked.dev, None)
+    text = sides(asked.src, asked.tgt)
+    gold = gold_links(asked.gold, *text)
+    if asked.lower:
+        text = [line.lower() for line in text[0]], [line.lower() for line in text[1]]
+    judge = Judge(gold, asked.dev)
     print(f"{'method':10} {'choice':12} {'dev AER':>8} {'AER':>7} {'precision':>10} {'recall':>7}  settings")
-    for one in pick_alignment(model, sources[dev], targets[dev], gold[dev]):
-        found = model.align(sources[test], targets[test], settings=one.settings)
-        settings = one.settings.model_dump(exclude_defaults=True, exclude={"method"})
-        show(one.settings.method, one.choice, [frozenset(a.links) for a in found], gold[test], one.score.aer, settings)
+    forward = judge.ways(load(asked.bundle, engine="torch"), *text)
+    if asked.reverse:
+        print("from target to source:")
+        other = Judge([(flipped(sure), flipped(possible)) for sure, possible in gold], asked.dev)
+        backward = [flipped(links) for links in other.ways(load(asked.reverse, engine="torch"), *text[::-1])]
+        judge.joints("joined", forward, backward)
+    if asked.supervised:
+        print("with a supervised head:")
+        model = load(asked.supervised, engine="torch")
+        judge.show("supervised", "own", links_of(model, *text, model.alignment), model.alignment)
+        judge.ways(model, *text)
     if find_spec("eflomal") is None:
         print("eflomal is not installed: pip install eflomal")
         return
     more = sides(asked.text_src, asked.text_tgt) if asked.text_src else ([], [])
-    forward, backward = eflomal_links([*sources, *more[0]], [*targets, *more[1]])
-    for name, links in {
-        "forward": forward,
-        "backward": backward,
-        "both": [one & other for one, other in zip(forward, backward, strict=True)],
-        "grow-diag": [grow_diag(one, other) for one, other in zip(forward, backward, strict=True)],
-    }.items():
-        show("eflomal", name, links[asked.dev : len(sources)], gold[test], None, {})
+    for name, links in zip(("forward", "backward"), found := eflomal_links(text, more), strict=True):
+        judge.show("eflomal", name, links)
+    judge.joints("eflomal", *found)
 
 
-def show(
-    method: str, choice: str, found: Sequence[Links], gold: Gold, dev: float | None, settings: dict[str, object]
-) -> None:
-    """One line of the table."""
-    score = alignment_error_rate(found, [sure for sure, _ in gold], [possible for _, possible in gold])
-    told = " ".join(f"{name}={value}" for name, value in settings.items())
-    known = "-" if dev is None else f"{dev:.4f}"
-    print(f"{method:10} {choice:12} {known:>8} {score.aer:7.4f} {score.precision:10.4f} {score.recall:7.4f}  {told}")
+class Judge:
+    """Gold links, of which the first lines choose and the rest judge."""
+
+    def __init__(self, gold: Gold, dev: int) -> None:
+        self._gold, self._dev = gold, dev
+
+    def ways(self, model: Model, sources: list[str], targets: list[str]) -> list[Links]:
+        """A line for each way to align that development data picks; the links of the best of them."""
+        dev = slice(self._dev)
+        candidates = pick_alignment(model, sources[dev], targets[dev], self._gold[dev])
+        found = [links_of(model, sources, targets, one.settings) for one in candidates]
+        for one, links in zip(candidates, found, strict=True):
+            self.show(one.settings.method, one.choice, links, one.settings)
+        return found[0]
+
+    def joints(self, name: str, forward: list[Links], backward: list[Links]) -> None:
+        """A line for each way to join the links of two directions."""
+        for rule in get_args(Joint):
+            self.show(name, rule, [joined(*both, rule) for both in zip(forward, backward, strict=True)])
+
+    def show(self, method: str, choice: str, found: list[Links], settings: AlignmentConfig | None = None) -> None:
+        """One line of the table."""
+        changed = {} if settings is None else settings.model_dump(exclude_defaults=True, exclude={"method"})
+        dev, rest = (
+            alignment_error_rate(found[part], [sure for sure, _ in gold], [possible for _, possible in gold])
+            for part in (slice(self._dev), slice(self._dev, None))
+            for gold in (self._gold[part],)
+        )
+        told = " ".join(f"{name}={value}" for name, value in changed.items())
+        numbers = f"{dev.aer:8.4f} {rest.aer:7.4f} {rest.precision:10.4f} {rest.recall:7.4f}"
+        print(f"{method:10} {choice:12} {numbers}  {told}", flush=True)
 
 
-def eflomal_links(sources: list[str], targets: list[str]) -> tuple[list[Links], list[Links]]:
+def links_of(model: Model, sources: list[str], targets: list[str], how: AlignmentConfig) -> list[Links]:
+    """What a model links."""
+    return [frozenset(one.links) for one in model.align(sources, targets, settings=how)]
+
+
+def eflomal_links(text: Sides, more: Sides) -> list[list[Links]]:
     """What eflomal finds from source to target and from target to source, both as (source, target)."""
     import eflomal
 
     with tempfile.TemporaryDirectory() as directory:
         names = [Path(directory) / name for name in ("forward", "backward")]
-        eflomal.Aligner().align(sources, targets, links_filename_fwd=str(names[0]), links_filename_rev=str(names[1]))
+        everything = ([*some, *others] for some, others in zip(text, more, strict=True))
+        eflomal.Aligner().align(*everything, links_filename_fwd=str(names[0]), links_filename_rev=str(names[1]))
         read = [[parse_pharaoh(line)[0] for line in name.read_text().splitlines()] for name in names]
-    return read[0], read[1]
-
-
-def grow_diag(forward: Links, backward: Links) -> Links:
-    """From the links of both on, those of either that touch one and join a word that has none (Koehn et al. 2003)."""
-    links, either = set(forward & backward), forward | backward
-    while True:
-        sources, targets = {source for source, _ in links}, {target for _, target in links}
-        beside = {(source + x, target + y) for source, target in links for x, y in NEIGHBOURS}
-        new = {link for link in (beside & either) - links if link[0] not in sources or link[1] not in targets}
-        if not new:
-            return frozenset(links)
-        links |= {min(new)}
+    return [links[: len(text[0])] for links in read]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ ROOMS: dict[str, set[str]] = {
     "ops": set(),
     "text": set(),
     "metrics": set(),
-    "data": {"text"},
+    "data": {"text", "metrics"},
     "layers": {"ops"},
     "models": {"layers", "ops"},
     "search": set(),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.engine.load import load_translator
+from regard.metrics.alignment import flipped, joined, parse_pharaoh
 
 SENTENCE = "le chat dort"
 
@@ -88,6 +89,27 @@ def test_a_bundle_remembers_what_was_picked(command, small_run, tmp_path: Path) 
     assert command("align", small_run, *sides).out == command("align", run, *sides, "--method", "attention").out
 
 
+@pytest.mark.parametrize("rule", [None, "both", "either"])
+def test_the_links_of_two_directions_are_joined(command, small_run, tmp_path: Path, rule: str | None) -> None:
+    (tmp_path / "fr").write_text("le petit chat dort\nje suis\n\n", encoding="utf-8")
+    (tmp_path / "en").write_text("the little cat is asleep\nI am\nyes\n", encoding="utf-8")
+    forward, backward = (
+        [parse_pharaoh(line)[0] for line in command("align", small_run, *sides).out.splitlines()]
+        for sides in (
+            ("--src", tmp_path / "fr", "--tgt", tmp_path / "en"),
+            ("--src", tmp_path / "en", "--tgt", tmp_path / "fr"),
+        )
+    )
+    assert forward[0]
+    asked = [] if rule is None else ["--join", rule]
+    result = command(
+        "align", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en", "--reverse", small_run, *asked
+    )
+    assert result.code == 0, result.err
+    expected = [joined(one, flipped(other), rule or "grow-diag") for one, other in zip(forward, backward, strict=True)]
+    assert [parse_pharaoh(line)[0] for line in result.out.split("\n")[:-1]] == expected
+
+
 def test_a_method_that_does_not_exist(command, small_run, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n", encoding="utf-8")
     sides = ["--src", tmp_path / "a", "--tgt", tmp_path / "a"]
@@ -97,3 +119,9 @@ def test_a_method_that_does_not_exist(command, small_run, tmp_path: Path) -> Non
     assert (result.code, "--pick" in result.err) == (2, True)
     result = command("align", small_run, *sides, "--remember")
     assert (result.code, "--remember: there is nothing to keep" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--join", "both")
+    assert (result.code, "--join both: there is nothing to join without --reverse" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--reverse", small_run, "--join", "all")
+    assert (result.code, "--join all: not one of both, either, grow-diag" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--reverse", small_run, "--pick", tmp_path / "a")
+    assert (result.code, "pick the way of each model by itself" in result.err) == (2, True)

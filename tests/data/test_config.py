@@ -19,6 +19,8 @@ from regard.errors import ConfigError
             "valid_src and valid_pairs exclude",
         ),
         ({"valid_src": "a", "valid_tgt": "b"}, "valid_src = 'a' needs training files"),
+        ({"alignments": "links"}, "alignments = 'links' needs training files"),
+        ({"src": "-", "tgt": "b", "alignments": "-"}, "standard input '-' can be read only once"),
         ({"src": "-", "tgt": "-"}, "standard input '-' can be read only once"),
         ({"src": "a", "tgt": "b", "test_src": "-", "test_tgt": "c"}, "must be files"),
         ({"max_length": 0}, "max_length = 0: input should be greater than or equal to 1"),

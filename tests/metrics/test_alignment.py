@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError
-from regard.metrics.alignment import Links, alignment_error_rate, parse_pharaoh, to_pharaoh
+from regard.metrics.alignment import Links, alignment_error_rate, flipped, joined, parse_pharaoh, to_pharaoh
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20)
 
@@ -71,3 +71,21 @@ def test_a_bad_link_is_named(token: str) -> None:
     with pytest.raises(DataError, match="alignment link") as refused:
         parse_pharaoh(f"0-0 {token}")
     assert repr(token) in str(refused.value)
+
+
+def test_links_grow_from_what_both_say_by_hand() -> None:
+    forward = frozenset({(0, 0), (1, 1), (2, 1), (4, 4)})
+    backward = frozenset({(0, 0), (1, 1), (1, 2), (2, 2), (4, 0)})
+    assert joined(forward, backward, "both") == {(0, 0), (1, 1)}
+    assert joined(forward, backward, "either") == forward | backward
+    # (1, 2) and (2, 1) touch (1, 1) and each joins a word that has no link; (2, 2) then joins none; (4, 0) and (4, 4) touch nothing
+    assert joined(forward, backward, "grow-diag") == {(0, 0), (1, 1), (1, 2), (2, 1)}
+
+
+@given(LINKS, LINKS)
+def test_what_grows_lies_between_both_and_either(one: Links, other: Links) -> None:
+    both, grown, either = (joined(one, other, rule) for rule in ("both", "grow-diag", "either"))
+    assert both <= grown <= either
+    assert joined(other, one, "grow-diag") == grown
+    assert bool(grown) == bool(both)
+    assert flipped(flipped(one)) == one

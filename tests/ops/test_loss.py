@@ -1,11 +1,13 @@
-"""The fused loss against `F.cross_entropy`, value and gradients, whatever the chunking."""
+"""The fused loss against `F.cross_entropy`, value and gradients, whatever the chunking; the loss of an alignment by hand."""
+
+import math
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from regard.ops import loss as module
-from regard.ops.loss import consistent_cross_entropy, smoothed_cross_entropy
+from regard.ops.loss import alignment_cross_entropy, consistent_cross_entropy, smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -69,3 +71,24 @@ def test_by_hand() -> None:
     )
     assert nll.item() == pytest.approx(0.287682, abs=1e-6)
     assert loss.item() == pytest.approx(0.8 * 0.287682 + 0.1 * (0.287682 + 1.386294), abs=1e-5)
+
+
+def test_alignment_by_hand() -> None:
+    """One link, two of equal weight, none, and one to what is not looked at at all."""
+    weights = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], requires_grad=True)
+    wanted = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    loss = alignment_cross_entropy(weights[None], wanted[None])
+    vanished = math.log(torch.finfo(torch.float32).tiny)
+    assert loss.item() == pytest.approx(math.log(2) - 0.5 * math.log(0.2) - 0.5 * math.log(0.8) - vanished)
+    (gradient,) = torch.autograd.grad(loss, weights)
+    expected = [[-2.0, 0.0, 0.0], [-2.5, -0.625, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    torch.testing.assert_close(gradient, torch.tensor(expected))
+
+
+def test_an_alignment_pulls_the_scores_towards_it() -> None:
+    """Through the softmax the gradient is A - G where there are links, padding included."""
+    scores = torch.tensor([[1.0, -60.0, 0.5, float("-inf")], [0.3, 0.2, 0.1, float("-inf")]], requires_grad=True)
+    wanted = torch.tensor([[0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    weights = torch.softmax(scores, dim=-1)
+    (gradient,) = torch.autograd.grad(alignment_cross_entropy(weights, wanted), scores)
+    torch.testing.assert_close(gradient, torch.stack([weights[0] - wanted[0], torch.zeros(4)]).detach())

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.layers import attention
 from regard.models.build import build_model
 from regard.models.config import TransformerConfig
 from regard.models.transformer import Transformer
@@ -33,6 +34,24 @@ def test_names_and_weights_that_sum_to_one(network: Transformer) -> None:
     assert weights.shape == (2, 2, 3, 4)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, 3))
     assert weights[1, :, :, 2:].abs().max().item() == 0.0  # padding is never looked at
+
+
+def test_an_attention_that_nobody_looks_at_takes_the_fast_way(
+    network: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = Probe("*")
+    network(SOURCE, TARGET, probe=everything)
+    of_one = {name.removeprefix("decoder.0.cross.") for name in everything if name.startswith("decoder.0.cross.")}
+    assert of_one == set(attention.SHOWN)
+    slow: list[int] = []
+    explicit = attention.probed_attention
+    monkeypatch.setattr(attention, "probed_attention", lambda *a, **k: (slow.append(1), explicit(*a, **k))[1])
+    for name in attention.SHOWN:
+        slow.clear()
+        network(SOURCE, TARGET, probe=Probe(f"decoder.1.cross.{name}"))
+        assert len(slow) == 1
+        network(SOURCE, TARGET, probe=Probe(edits={f"encoder.*.self.{name}": lambda value: value}))
+        assert len(slow) == 3
 
 
 def test_an_edit_changes_the_result_and_only_for_its_name(network: Transformer) -> None:

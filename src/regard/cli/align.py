@@ -1,5 +1,6 @@
 """`regard align`: which source word each target word looks at."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
     from regard.bundle.config import AlignmentConfig
     from regard.engine.model import Model
     from regard.explain.picking import Candidate
+    from regard.metrics.alignment import Links
+
+PAIRS_AT_ONCE = 2_000
 
 Method = Annotated[
     str | None,
@@ -28,25 +32,43 @@ def align(
     remember: Annotated[
         bool, typer.Option("--remember", help="Keep it in the bundle: it is the model's own way from then on.")
     ] = False,
+    reverse: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A model from target to source, whose links are joined with those of DIR."),
+    ] = None,
+    join: Annotated[
+        str | None, typer.Option(help="Which links of two directions to keep: grow-diag (the default), both or either.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
+    from typing import cast, get_args
+
     from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
     from regard.engine.load import load_translator
     from regard.errors import ConfigError
     from regard.files import write_whole
-    from regard.metrics.alignment import to_pharaoh
+    from regard.metrics.alignment import Joint, flipped, joined, to_pharaoh
 
+    if reverse is None and join is not None:
+        raise ConfigError(f"--join {join}: there is nothing to join without --reverse DIR")
+    if reverse is not None and pick is not None:
+        raise ConfigError(f"--reverse {reverse}: pick the way of each model by itself, with --remember, then join them")
+    if join is not None and join not in get_args(Joint):
+        raise ConfigError(f"--join {join}: not one of {', '.join(get_args(Joint))}")
     if pick is None and (save is not None or remember):
         given = "--remember" if save is None else f"--save {save}"
         raise ConfigError(f"{given}: there is nothing to keep without --pick GOLD")
     sources, targets = sides(src, tgt)
     model = load_translator(bundle, device)
     if pick is None:
-        lines = [
-            to_pharaoh(frozenset(one.links)) for one in model.align(sources, targets, settings=read_method(method))
-        ]
+        links = _links(model, sources, targets, read_method(method))
+        if reverse is not None:
+            backwards = map(flipped, _links(load_translator(reverse, device), targets, sources))
+            rule = cast(Joint, join or "grow-diag")
+            links = (joined(*both, rule) for both in zip(links, backwards, strict=True))
+        lines: Iterable[str] = map(to_pharaoh, links)
     else:
         from regard.explain.picking import METHODS, pick_alignment
 
@@ -59,6 +81,16 @@ def align(
         lines = [_row("method", "choice", "AER", "precision", "recall", "settings"), *map(_told, found)]
     with results(None) as stream:
         stream.writelines(f"{line}\n" for line in lines)
+
+
+def _links(
+    model: "Model", sources: list[str], targets: list[str], how: "AlignmentConfig | None" = None
+) -> Iterator["Links"]:
+    """The links of each pair, some pairs at a time."""
+    for start in range(0, len(sources), PAIRS_AT_ONCE):
+        some = slice(start, start + PAIRS_AT_ONCE)
+        for one in model.align(sources[some], targets[some], settings=how):
+            yield frozenset(one.links)
 
 
 def read_method(method: str | None) -> "AlignmentConfig | None":

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.data.alignments import WordLinks, token_links
 from regard.data.corpus import Corpus
 from regard.text.build import TokenizerPair
 from regard.text.dropout import DropoutStreams
@@ -43,6 +44,10 @@ class Batch:
     tokens: int
     """Real target tokens, end marks included: what a loss is divided by."""
 
+    alignment: Tensor | None = None
+    """[R B, T, S] where alignments are given: how much of its attention each token of `target_out` should pay to each of `source`; its
+    rows sum to 1, or to 0 where there is no link."""
+
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
         return replace(
@@ -50,6 +55,7 @@ class Batch:
             source=self.source.to(device),
             target_in=self.target_in.to(device),
             target_out=self.target_out.to(device),
+            alignment=None if self.alignment is None else self.alignment.to(device),
         )
 
 
@@ -108,10 +114,12 @@ def make_batch(
     seed: int = 0,
     epoch: int = 0,
     readings: int = 1,
+    links: WordLinks | None = None,
 ) -> Batch:
     """The tensors of these examples. With `dropout`, each is segmented anew as (seed, epoch, example) decide.
 
     Of several readings each has a segmentation of its own of the sources; the targets are the same for all.
+    With `links` the batch says where each target token should look.
     """
     examples = np.fromiter(indices, dtype=np.int64)
     sources, targets = corpus.sources(np.tile(examples, readings)), corpus.targets(examples)
@@ -131,7 +139,23 @@ def make_batch(
         target_out=torch.from_numpy(ended(target, targets.lengths, target_words.EOS)),
         indices=tuple(examples.tolist()),
         tokens=len(targets.ids) + len(examples),
+        alignment=None if links is None else _alignment(corpus, links, examples, tokenizers, sources, targets),
     )
+
+
+def _alignment(
+    corpus: Corpus,
+    links: WordLinks,
+    examples: NDArray[np.int64],
+    tokenizers: TokenizerPair,
+    sources: Packed,  # one row a reading
+    targets: Packed,  # one row for all readings
+) -> Tensor:
+    readings = len(sources.lengths) // len(targets.lengths)
+    source_words = [tokenizers.source.words(row.tolist()) for row in sources.rows()]
+    target_words = [tokenizers.target.words(row.tolist()) for row in targets.rows()]
+    found = links.of(corpus.lines[examples])
+    return torch.from_numpy(token_links(found * readings, source_words, target_words * readings))
 
 
 def _dropped(

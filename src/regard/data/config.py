@@ -14,6 +14,7 @@ from regard.settings import Settings
 
 STDIN = "-"
 POCKET_LANGUAGES = ("fr", "en")
+POCKET_ALIGNMENTS = "gold"
 
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 _FILE_KIND = re.compile(r"txt|raw|tok|bpe|spm|src|trg|tgt|ref|in|out|lc|low|tc|csv|tsv|tab|tmx|xml|dat|bin|log|md")
@@ -45,6 +46,9 @@ class DataConfig(Settings):
 
     test_tgt: str | None = None
     """Target side of the test text."""
+
+    alignments: str | None = None
+    """Word alignments of the training text, a line a pair (`0-0 1-2`), that one attention head learns; `gold`: the pocket corpus's."""
 
     text: str | None = None
     """Text for a language model (.gz is unpacked; `-` is the standard input)."""
@@ -103,6 +107,11 @@ class DataConfig(Settings):
                     raise ValueError(
                         f"{name} = {getattr(self, name)!r} needs training files; give src and tgt, or pairs"
                     )
+            if self.alignments not in (None, POCKET_ALIGNMENTS):
+                raise ValueError(
+                    f"alignments = {self.alignments!r} needs training files; give src and tgt, or pairs, "
+                    f"or with the pocket corpus alignments = {POCKET_ALIGNMENTS!r}"
+                )
         return self
 
     @model_validator(mode="after")
@@ -110,7 +119,7 @@ class DataConfig(Settings):
         if STDIN in (self.test_src, self.test_tgt, self.test_text, self.test_labelled):
             raise ValueError("test texts must be files; standard input is for training or validation text")
         pairs = (self.src, self.tgt, self.pairs, self.valid_src, self.valid_tgt, self.valid_pairs)
-        inputs = (*pairs, self.text, self.valid_text, self.labelled, self.valid_labelled)
+        inputs = (*pairs, self.alignments, self.text, self.valid_text, self.labelled, self.valid_labelled)
         if inputs.count(STDIN) > 1:
             raise ValueError(
                 "standard input '-' can be read only once; give the other side as a file, or use pairs = '-'"

@@ -148,8 +148,8 @@ def write_numbered(
     read = empty = too_long = kept = 0
     with ExitStack() as files:
         lines = files.enter_context((directory / "lines").open("wb"))
-        source = _SideWriter(files, directory / "source", id_type(tokenizers.source))
-        target = _SideWriter(files, directory / "target", id_type(tokenizers.target))
+        source = RowWriter(files, directory / "source", id_type(tokenizers.source))
+        target = RowWriter(files, directory / "target", id_type(tokenizers.target))
         chunks = encoded(pairs, tokenizers, max_length, workers or default_workers())
         for chunk in files.enter_context(closing(chunks)):
             lines.write(chunk.lines.astype(OFFSET).tobytes())
@@ -169,8 +169,8 @@ def write_numbered(
     return counts
 
 
-class _SideWriter:
-    """The two growing files of one side."""
+class RowWriter:
+    """The two growing files of rows of numbers: `.ids`, all of them, and `.offsets`, where each row begins."""
 
     def __init__(self, files: ExitStack, stem: Path, kind: np.dtype[Any]) -> None:
         self.type = kind
@@ -179,11 +179,11 @@ class _SideWriter:
         self.offsets: BinaryIO = files.enter_context(stem.with_suffix(".offsets").open("wb"))
         self.offsets.write(np.zeros(1, dtype=OFFSET).tobytes())
 
-    def add(self, sentences: Packed) -> None:
+    def add(self, rows: Packed) -> None:
         # Through `write`, not `tofile`: only the former says why a disk refused.
-        self.offsets.write((self.tokens + np.cumsum(sentences.lengths)).astype(OFFSET).tobytes())
-        self.ids.write(sentences.ids.astype(self.type).tobytes())
-        self.tokens += len(sentences.ids)
+        self.offsets.write((self.tokens + np.cumsum(rows.lengths)).astype(OFFSET).tobytes())
+        self.ids.write(rows.ids.astype(self.type).tobytes())
+        self.tokens += len(rows.ids)
 
     def description(self) -> dict[str, Any]:
         return {"type": self.type.str, "tokens": self.tokens}

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from regard.data.alignments import WordLinks
 from regard.data.batches import Batch, ended, make_batch, padded, plan, split
 from regard.data.corpus import Corpus
 from regard.data.labelled import LabelledCorpus
@@ -47,10 +48,12 @@ class ExampleSet(Protocol):
 
 
 class Pairs:
-    """Sentence pairs, segmented anew in each epoch where there is BPE-dropout."""
+    """Sentence pairs, segmented anew in each epoch where there is BPE-dropout; with links where these are given."""
 
-    def __init__(self, corpus: Corpus, tokenizers: TokenizerPair, dropout: float = 0.0) -> None:
-        self.corpus, self._tokenizers, self._dropout = corpus, tokenizers, dropout
+    def __init__(
+        self, corpus: Corpus, tokenizers: TokenizerPair, dropout: float = 0.0, links: WordLinks | None = None
+    ) -> None:
+        self.corpus, self._tokenizers, self._dropout, self._links = corpus, tokenizers, dropout, links
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -62,7 +65,7 @@ class Pairs:
         return split(batch, self.corpus.source_lengths, self.corpus.target_lengths, parts)
 
     def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
-        return make_batch(self.corpus, numbers, self._tokenizers, self._dropout, seed, epoch, readings)
+        return make_batch(self.corpus, numbers, self._tokenizers, self._dropout, seed, epoch, readings, self._links)
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"

@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from regard.data.alignments import read_links
 from regard.data.config import DataConfig, languages
 from regard.data.readers import Pair, opened, pair_format, read_pairs, shown
 from regard.errors import DataError
+from regard.metrics.alignment import Links, to_pharaoh
 
-Links = frozenset[tuple[int, int]]
-INPUT_ROLES = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs")
+INPUT_ROLES = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "alignments")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Inputs:
     test_pairs: list[Pair] | None
     valid_alignments: Sequence[Links] | None = None
     test_alignments: Sequence[Links] | None = None
+    alignments: Callable[[], Iterator[Links]] | None = None  # of the training pairs, where one asks for them
 
 
 def open_inputs(data: DataConfig) -> Inputs:
@@ -51,15 +53,21 @@ def _files(data: DataConfig) -> Inputs:
     name = _named(data.src, data.tgt, data.pairs)
     has_validation = data.valid_src is not None or data.valid_pairs is not None
     valid_name = _named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else f"{name} (held out)"
+
+    def training() -> Iterator[Pair]:
+        return read_pairs(data.src, data.tgt, data.pairs, spoken)
+
+    links = data.alignments
     return Inputs(
         name=name,
         valid_name=valid_name,
-        training=lambda: read_pairs(data.src, data.tgt, data.pairs, spoken),
+        training=training,
         validation=(lambda: read_pairs(data.valid_src, data.valid_tgt, data.valid_pairs, spoken))
         if has_validation
         else None,
         fingerprint=fingerprint,
         test_pairs=tests,
+        alignments=None if links is None else lambda: (sure for sure, _ in read_links(links, training())),
     )
 
 
@@ -72,16 +80,20 @@ def _pocket(data: DataConfig) -> Inputs:
     train, valid, test = (
         [(pair.french, pair.english) for pair in part] for part in (split.train, split.valid, split.test)
     )
+    # By its text, not by its settings: a generator that was changed since is another corpus.
+    fingerprint = {"pocket": _digest_of(train), "pocket.valid": _digest_of(valid)}
+    if data.alignments is not None:
+        fingerprint["pocket.alignments"] = _digest_of([to_pharaoh(pair.alignment)] for pair in split.train)
     return Inputs(
         name="the pocket corpus",
         valid_name="the pocket corpus's validation part",
         training=lambda: iter(train),
         validation=lambda: iter(valid),
-        # By its text, not by its settings: a generator that was changed since is another corpus.
-        fingerprint={"pocket": _digest_of_pairs(train), "pocket.valid": _digest_of_pairs(valid)},
+        fingerprint=fingerprint,
         test_pairs=test,
         valid_alignments=[pair.alignment for pair in split.valid],
         test_alignments=[pair.alignment for pair in split.test],
+        alignments=None if data.alignments is None else lambda: (pair.alignment for pair in split.train),
     )
 
 
@@ -94,10 +106,10 @@ def digest_of(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _digest_of_pairs(pairs: Iterable[Pair]) -> str:
+def _digest_of(rows: Iterable[Sequence[str]]) -> str:
     digest = hashlib.sha256()
-    for pair in pairs:
-        digest.update("\t".join(pair).encode() + b"\n")
+    for row in rows:
+        digest.update("\t".join(row).encode() + b"\n")
     return digest.hexdigest()
 
 

@@ -1,6 +1,6 @@
 """From settings to encoded training and validation sets, once: the result is kept under a key of all that it depends on.
 
-    cache/<key>/tokenizers/  train/  valid/  valid.jsonl  prepared.json
+    cache/<key>/tokenizers/  train/  valid/  valid.jsonl  prepared.json, and where one asked for alignments, links
 
 The key is a SHA-256 over the bytes of the input files and the settings that alter the encoding, so a changed file or
 setting is another entry and an unchanged one is reused. Nothing here knows a model.
@@ -14,15 +14,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from regard.data.alignments import WordLinks, write_links
 from regard.data.config import DataConfig, languages
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, write_numbered
 from regard.data.encoding import NumberedPair
 from regard.data.entries import entry, settled
 from regard.data.holdout import hold_out, is_usable
-from regard.data.inputs import INPUT_ROLES, Inputs, Links, open_inputs
+from regard.data.inputs import INPUT_ROLES, Inputs, open_inputs
 from regard.data.readers import Languages, Pair
 from regard.errors import DataError
+from regard.metrics.alignment import Links
 from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers
 from regard.text.config import TextConfig
 
@@ -41,6 +43,7 @@ class Prepared:
     languages: Languages
     tokenizers: TokenizerPair
     train: Corpus
+    train_links: WordLinks | None  # of every line of the training text, where one asked for them
     valid: Corpus
     valid_pairs: list[Pair]  # the text of each example of `valid`
     valid_alignments: list[Links] | None  # gold word alignments, where the corpus has them
@@ -76,6 +79,8 @@ def _build(
     staging: Path, inputs: Inputs, data: DataConfig, text: TextConfig, progress: Progress | None
 ) -> dict[str, Any]:
     """Fill an entry. The tokenisers learn from training pairs only."""
+    if inputs.alignments is not None:
+        write_links(staging, reported(inputs.alignments(), "reading alignments", progress))
     validation: list[NumberedPair]
     if inputs.validation is not None:
         validation = list(enumerate(inputs.validation(), 1))
@@ -166,6 +171,7 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, spo
         languages=spoken,
         tokenizers=load_tokenizers(directory / "tokenizers"),
         train=Corpus.open(directory / "train"),
+        train_links=None if inputs.alignments is None else WordLinks(directory),
         valid=valid,
         valid_pairs=[(source, target) for source, target in map(json.loads, rows)],
         valid_alignments=None if gold is None else [gold[line - 1] for line in valid.lines.tolist()],

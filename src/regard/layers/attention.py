@@ -20,6 +20,9 @@ from regard.ops.scores import scaled_dot
 Memory = tuple[Tensor, Tensor]
 """Keys and values, [B, H, S, d] each."""
 
+SHOWN = ("value_norms", "query", "keys", "values", "scores", "masked", "weights", "context", "joined", "output")
+"""What a probe can see of an attention."""
+
 
 class MultiHeadAttention(nn.Module):
     """Attention of H heads. Keys and values are projected by `remember`, so that a decoder can keep them.
@@ -66,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         if self.score is not None:
             query = self.score.ask(query)
         compare = scaled_dot if self.score is None else self.score.compare
-        if probe is None:
+        if probe is None or not any(map(probe.wants, SHOWN)):  # it looks elsewhere
             context = attend(query, keys, values, score=compare, mask=mask, causal=causal)
             output: Tensor = self.output(context.transpose(1, 2).flatten(2))
             return output

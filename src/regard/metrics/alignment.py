@@ -1,13 +1,19 @@
-"""Word alignments: sets of links in Pharaoh notation, and how far a predicted one is from a gold one. It finds no alignments."""
+"""Word alignments: sets of links in Pharaoh notation, two of them joined, and how far a predicted one is from a gold one. It finds none."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from regard.errors import DataError
 
 Links = frozenset[tuple[int, int]]
 """(source word, target word), both counted from 0."""
+
+Joint = Literal["both", "either", "grow-diag"]
+"""Which links of two alignments are kept: those of both, of either, or those of both and what grows from them."""
+
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 _TOKEN = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})", re.ASCII)
 
@@ -31,6 +37,30 @@ def parse_pharaoh(line: str) -> tuple[Links, Links]:
 def to_pharaoh(links: Links) -> str:
     """The links as `0-0 1-2`, sorted."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def flipped(links: Links) -> Links:
+    """The same links as (target word, source word)."""
+    return frozenset((target, source) for source, target in links)
+
+
+def joined(one: Links, other: Links, rule: Joint) -> Links:
+    """Of two alignments of the same pair, as from source to target and from target to source, one."""
+    if rule == "grow-diag":
+        return _grown(one & other, one | other)
+    return one & other if rule == "both" else one | other
+
+
+def _grown(links: Links, either: Links) -> Links:
+    """The links, and those of either that touch one and join a word that has none (Koehn et al. 2003)."""
+    found = set(links)
+    while True:
+        sources, targets = {source for source, _ in found}, {target for _, target in found}
+        beside = {(source + x, target + y) for source, target in found for x, y in _NEIGHBOURS}
+        new = {link for link in (beside & either) - found if link[0] not in sources or link[1] not in targets}
+        if not new:
+            return frozenset(found)
+        found.add(min(new))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Label-smoothed cross-entropy, fused with the output projection so that the logits of a whole batch never exist at once.
 
 Alone, or for two readings of the same tokens that shall agree. Gradients are analytic and found in the forward pass, chunk by chunk,
-so that the backward pass only scales them.
+so that the backward pass only scales them. Beside it, the cross-entropy of attention with given alignments.
 
 Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds their weights, n tokens of a chunk.
 """
@@ -49,6 +49,15 @@ def consistent_cross_entropy(
     assert len(targets) > 0, "a loss over no tokens"
     loss, nll = _Consistent.apply(hidden, table, targets, smoothing, consistency, outputs or len(table))  # type: ignore[no-untyped-call]
     return loss, nll
+
+
+def alignment_cross_entropy(weights: Tensor, wanted: Tensor) -> Tensor:
+    """- sum_t sum_s G_ts log A_ts (Garg et al. 2019) of attention weights A and wanted ones G, both [..., T, S].
+
+    Rows of G sum to 1, or are zero and cost nothing. A weight that has vanished counts as the smallest that there is.
+    """
+    linked = wanted > 0
+    return -(wanted[linked] * weights[linked].clamp(min=torch.finfo(weights.dtype).tiny).log()).sum()
 
 
 class _Smoothed(torch.autograd.Function):

@@ -55,6 +55,10 @@ class TrainConfig(Settings):
     """R-Drop: what it costs a network to disagree with itself under another dropout; each batch is then read twice. 0 reads it once."""
     consistency_from: float = Field(default=0.0, ge=0, lt=1)
     """The share of the run after which batches are read twice; before, nothing is overfitted yet and one reading is half the work."""
+    alignment_weight: float = Field(default=0.05, ge=0)
+    """With data.alignments: what it costs a head of attention, of each target token, to look elsewhere than they say; 0 lets it."""
+    alignment_layer: int | None = Field(default=None, ge=0)
+    """With data.alignments: the decoder layer, from 0, whose first head is trained towards them; not given, the last but one."""
     ema: float = Field(default=0.0, ge=0, lt=1)
     """Decay of the moving average of the weights that is validated and kept; 0 turns it off."""
     average: int = Field(default=0, ge=0)
@@ -105,7 +109,7 @@ class TrainConfig(Settings):
         return 20.0 if self.max_steps is self.max_epochs is self.minutes is None else self.max_epochs
 
 
-_PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt")
+_PAIRS = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "test_src", "test_tgt", "alignments")
 _TEXTS = ("text", "valid_text", "test_text", "documents")
 _LABELLED = ("labelled", "valid_labelled", "test_labelled", "labels_of")
 _SOURCE = ("encoder_layers", "encoder_width", "encoder", "input_feeding", "bidirectional", "kernel")
@@ -173,6 +177,30 @@ class RunConfig(Settings):
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_alignments(self) -> "RunConfig":
+        layer, layers = self.train.alignment_layer, self.model.looking_layers
+        if self.data.alignments is None and layer is not None:
+            raise ValueError(f"train.alignment_layer {layer} is for data.alignments; give them, or leave it out")
+        if self.data.alignments is not None and not layers:
+            raise ValueError(
+                "data.alignments train attention, of which this model has none; set model.attention = true"
+            )
+        if layer is not None and layer >= layers:
+            raise ValueError(
+                f"train.alignment_layer {layer} is not among the {layers} decoder layers that attend, counted from 0; "
+                "choose a smaller one"
+            )
+        return self
+
+    @property
+    def aligned_layer(self) -> int | None:
+        """The decoder layer whose first head is trained towards given alignments; None: no head is."""
+        if self.data.alignments is None or not self.train.alignment_weight:
+            return None
+        given = self.train.alignment_layer
+        return max(0, self.model.looking_layers - 2) if given is None else given
 
     @model_validator(mode="after")
     def _check_tagging(self) -> "RunConfig":

@@ -57,6 +57,13 @@ class Step(Event):
     tokens: int
     tokens_per_second: float
     progress: float
+    alignment: float | None = None
+    """Where a head of attention is trained towards alignments: what that costs, before it is weighted and added to the loss."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One object of log.jsonl."""
+        plain = {"event": self.name, **asdict(self)}
+        return {key: value for key, value in plain.items() if key != "alignment" or value is not None}
 
 
 @dataclass(frozen=True, slots=True)

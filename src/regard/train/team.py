@@ -74,7 +74,12 @@ class Team:
         parts = [examples.split(batch, self.size, seed, epoch) for batch in batches]
         shares = [[part[number] for part in parts] for number in range(self.size)]
         done = self._each(Worker.gradient, [(step, epoch, share, readings) for share in shares])
-        return Sums(sum(sums.loss for sums in done), sum(sums.nll for sums in done), sum(sums.tokens for sums in done))
+        return Sums(
+            loss=sum(sums.loss for sums in done),
+            nll=sum(sums.nll for sums in done),
+            tokens=sum(sums.tokens for sums in done),
+            alignment=sum(sums.alignment for sums in done),
+        )
 
     def norm(self) -> float:
         """The length of the gradient, once it is added up."""

@@ -28,6 +28,8 @@ class TensorBoardLog:
                 "train/gradient_norm": event.gradient_norm,
                 "train/tokens_per_second": event.tokens_per_second,
             }
+            if event.alignment is not None:
+                values["train/alignment"] = event.alignment
         elif isinstance(event, Validated):
             values = {"valid/loss": event.loss, **{f"valid/{name}": value for name, value in event.scores.items()}}
         elif isinstance(event, Diagnosed):

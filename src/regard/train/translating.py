@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from regard.bundle.config import BundleConfig, Languages, VocabularySizes
+from regard.bundle.config import AlignmentConfig, BundleConfig, Languages, VocabularySizes
 from regard.data.examples import Pairs
 from regard.data.prepare import Prepared
 from regard.engine.load import load_translator
@@ -27,11 +27,16 @@ class Translating:
 
     def __init__(self, config: RunConfig, prepared: Prepared) -> None:
         self.config, self.prepared = config, prepared
-        self.examples = Pairs(prepared.train, prepared.tokenizers, config.text.dropout)
+        layer = config.aligned_layer
+        links = None if layer is None else prepared.train_links
+        self.examples = Pairs(prepared.train, prepared.tokenizers, config.text.dropout, links)
         self._valid = Pairs(prepared.valid, prepared.tokenizers)
         languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
         self.bundle = BundleConfig(
-            model=config.model, languages=languages, vocabulary=vocabulary_sizes(prepared.tokenizers)
+            model=config.model,
+            languages=languages,
+            vocabulary=vocabulary_sizes(prepared.tokenizers),
+            alignment=None if layer is None else AlignmentConfig(heads=((layer, 0),), said=True),
         )
 
     @property

@@ -17,18 +17,22 @@ from torch import Tensor, nn
 from regard.data.examples import ExampleSet, Numbers
 from regard.models.network import Learner
 from regard.train.config import RunConfig
-from regard.train.loss import batch_loss
+from regard.train.loss import AlignmentHead, batch_loss
 from regard.train.optimizer import Optimizer
 from regard.train.shared import shared
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Over a part of a batch: the loss, -log p of the reference, and the target tokens they are sums over."""
+    """Over a part of a batch: the loss, -log p of the reference, and the target tokens they are sums over.
+
+    alignment: of the loss, what a supervised head of attention costs, before it is weighted.
+    """
 
     loss: float
     nll: float
     tokens: int
+    alignment: float = 0.0
 
 
 class Worker:
@@ -51,6 +55,7 @@ class Worker:
         self.optimizer = optimizer
         self.gradients = gradients
         self.device = device
+        self._head = None if config.aligned_layer is None else AlignmentHead(config.aligned_layer)
         self.parameters = list(network.parameters())
         self._index = {parameter: index for index, parameter in enumerate(self.parameters)}
         if gradients:
@@ -63,12 +68,17 @@ class Worker:
         torch.manual_seed((train.seed * 1_000_003 + step) * max(1, several) + self.number)
         self.network.train()
         found: list[Tensor] | None = None
-        loss_sum, nll_sum, tokens = 0.0, 0.0, 0
+        loss_sum, nll_sum, alignment_sum, tokens = 0.0, 0.0, 0.0, 0
         for numbers in batches:
             if not len(numbers):  # fewer examples than workers
                 continue
             batch = self.examples.batch(numbers, train.seed, epoch, readings)
-            loss, nll = batch_loss(self.network, batch, train.label_smoothing, self.device, train.consistency)
+            probe = None if self._head is None else self._head.probe()
+            loss, nll = batch_loss(self.network, batch, train.label_smoothing, self.device, train.consistency, probe)
+            if self._head is not None and probe is not None:
+                alignment = self._head.loss(probe, batch)
+                loss = loss + train.alignment_weight * alignment
+                alignment_sum += alignment.item()
             new = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
             if found is None:
                 found = list(new)
@@ -76,7 +86,7 @@ class Worker:
                 torch._foreach_add_(found, new)
             loss_sum, nll_sum, tokens = loss_sum + loss.item(), nll_sum + nll.item(), tokens + batch.tokens
         self._keep(found)
-        return Sums(loss_sum, nll_sum, tokens)
+        return Sums(loss_sum, nll_sum, tokens, alignment_sum)
 
     def _keep(self, found: list[Tensor] | None) -> None:
         if not self.gradients:
