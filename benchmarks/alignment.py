@@ -19,7 +19,7 @@ from regard.cli.pairs import gold_links, sides
 from regard.engine.alignment import AlignmentConfig
 from regard.engine.load import load
 from regard.engine.model import Model
-from regard.explain.picking import Gold, pick_alignment
+from regard.explain.picking import METHODS, Gold, pick_alignment
 from regard.metrics.alignment import Joint, Links, alignment_error_rate, flipped, joined, parse_pharaoh
 
 Sides = tuple[list[str], list[str]]
@@ -72,13 +72,16 @@ class Judge:
         self._gold, self._dev = gold, dev
 
     def ways(self, model: Model, sources: list[str], targets: list[str]) -> list[Links]:
-        """A line for each way to align that development data picks; the links of the best of them."""
+        """Of each method a line for the mean of heads, for the best head and for the best way of all; the links of the best method."""
         dev = slice(self._dev)
         candidates = pick_alignment(model, sources[dev], targets[dev], self._gold[dev])
-        found = [links_of(model, sources, targets, one.settings) for one in candidates]
-        for one, links in zip(candidates, found, strict=True):
-            self.show(one.settings.method, one.choice, links, one.settings)
-        return found[0]
+        found = {}
+        for method in METHODS:
+            ours = {one.choice: one for one in reversed(candidates) if one.settings.method == method}
+            for one in (ours["mean"], ours["head"], [*ours.values()][-1]):
+                found[one] = links_of(model, sources, targets, one.settings)
+                self.show(method, one.choice, found[one], one.settings)
+        return found[candidates[0]]
 
     def joints(self, name: str, forward: list[Links], backward: list[Links]) -> None:
         """A line for each way to join the links of two directions."""

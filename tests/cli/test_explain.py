@@ -97,11 +97,11 @@ def test_the_links_of_two_directions_are_joined(command, small_run, tmp_path: Pa
         [parse_pharaoh(line)[0] for line in command("align", small_run, *sides).out.splitlines()]
         for sides in (
             ("--src", tmp_path / "fr", "--tgt", tmp_path / "en"),
-            ("--src", tmp_path / "en", "--tgt", tmp_path / "fr"),
+            ("--src", tmp_path / "en", "--tgt", tmp_path / "fr", "--method", "norm"),
         )
     )
     assert forward[0]
-    asked = [] if rule is None else ["--join", rule]
+    asked = ["--reverse-method", "norm", *([] if rule is None else ["--join", rule])]
     result = command(
         "align", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en", "--reverse", small_run, *asked
     )

@@ -36,6 +36,7 @@ def align(
         Path | None,
         typer.Option(metavar="DIR", help="A model from target to source, whose links are joined with those of DIR."),
     ] = None,
+    reverse_method: Annotated[str | None, typer.Option(help="As --method, for the model of --reverse.")] = None,
     join: Annotated[
         str | None, typer.Option(help="Which links of two directions to keep: grow-diag (the default), both or either.")
     ] = None,
@@ -51,8 +52,9 @@ def align(
     from regard.files import write_whole
     from regard.metrics.alignment import Joint, flipped, joined, to_pharaoh
 
-    if reverse is None and join is not None:
-        raise ConfigError(f"--join {join}: there is nothing to join without --reverse DIR")
+    for option, value in (("--join", join), ("--reverse-method", reverse_method)):
+        if reverse is None and value is not None:
+            raise ConfigError(f"{option} {value}: there is nothing to join without --reverse DIR")
     if reverse is not None and pick is not None:
         raise ConfigError(f"--reverse {reverse}: pick the way of each model by itself, with --remember, then join them")
     if join is not None and join not in get_args(Joint):
@@ -65,7 +67,8 @@ def align(
     if pick is None:
         links = _links(model, sources, targets, read_method(method))
         if reverse is not None:
-            backwards = map(flipped, _links(load_translator(reverse, device), targets, sources))
+            other = load_translator(reverse, device)
+            backwards = map(flipped, _links(other, targets, sources, read_method(reverse_method)))
             rule = cast(Joint, join or "grow-diag")
             links = (joined(*both, rule) for both in zip(links, backwards, strict=True))
         lines: Iterable[str] = map(to_pharaoh, links)
@@ -83,9 +86,7 @@ def align(
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _links(
-    model: "Model", sources: list[str], targets: list[str], how: "AlignmentConfig | None" = None
-) -> Iterator["Links"]:
+def _links(model: "Model", sources: list[str], targets: list[str], how: "AlignmentConfig | None") -> Iterator["Links"]:
     """The links of each pair, some pairs at a time."""
     for start in range(0, len(sources), PAIRS_AT_ONCE):
         some = slice(start, start + PAIRS_AT_ONCE)
