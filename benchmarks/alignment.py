@@ -41,8 +41,11 @@ def main() -> None:
 
     text = sides(asked.src, asked.tgt)
     gold = gold_links(asked.gold, *text)
+    more = sides(asked.text_src, asked.text_tgt) if asked.text_src else ([], [])
     if asked.lower:
-        text = [line.lower() for line in text[0]], [line.lower() for line in text[1]]
+        text, more = (([*map(str.lower, one)], [*map(str.lower, other)]) for one, other in (text, more))
+    if asked.dev >= len(gold):
+        parser.error(f"--dev {asked.dev}: {len(gold)} lines leave none to judge by")
     judge = Judge(gold, asked.dev)
     print(f"{'method':10} {'choice':12} {'dev AER':>8} {'AER':>7} {'precision':>10} {'recall':>7}  settings")
     forward = judge.ways(load(asked.bundle, engine="torch"), *text)
@@ -59,7 +62,6 @@ def main() -> None:
     if find_spec("eflomal") is None:
         print("eflomal is not installed: pip install eflomal")
         return
-    more = sides(asked.text_src, asked.text_tgt) if asked.text_src else ([], [])
     for name, links in zip(("forward", "backward"), found := eflomal_links(text, more), strict=True):
         judge.show("eflomal", name, links)
     judge.joints("eflomal", *found)
@@ -91,10 +93,10 @@ class Judge:
     def show(self, method: str, choice: str, found: list[Links], settings: AlignmentConfig | None = None) -> None:
         """One line of the table."""
         changed = {} if settings is None else settings.model_dump(exclude_defaults=True, exclude={"method"})
+        sure, possible = zip(*self._gold, strict=True)
         dev, rest = (
-            alignment_error_rate(found[part], [sure for sure, _ in gold], [possible for _, possible in gold])
+            alignment_error_rate(found[part], sure[part], possible[part])
             for part in (slice(self._dev), slice(self._dev, None))
-            for gold in (self._gold[part],)
         )
         told = " ".join(f"{name}={value}" for name, value in changed.items())
         numbers = f"{dev.aer:8.4f} {rest.aer:7.4f} {rest.precision:10.4f} {rest.recall:7.4f}"

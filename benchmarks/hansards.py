@@ -20,17 +20,19 @@ from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.metrics.alignment import Links, parse_pharaoh, to_pharaoh
+from regard.data.alignments import read_links
+from regard.data.readers import read_pairs
+from regard.metrics.alignment import Links, to_pharaoh
 
 Rules = Sequence[tuple[str, str]]
 
 ENDS = (".", "?", "!")
 
-MARKS: Rules = [("[’‘]", "'"), ("[\u00a0\u202f\u200b\u00ad]", " "), ("[–—]", "--")]
+MARKS: Rules = [("[’‘]", "'"), ("[\u00ad\u200b]", ""), ("[\u00a0\u202f]", " "), ("[–—]", "--")]
 APART: Rules = [  # a point that is part of an abbreviation or a number stays
     (r"(--|[^\w\s'.,:-])", r" \1 "),
     (r"(\w)-(?=\w)", r"\1 - "),
-    (r"([.,:])(?=\D|$)(?<!\bmr.)(?<!\bmrs.)(?<!\bdr.)(?<!\bst.)(?<!\bhon.)", r" \1 "),
+    (r"([.,:])(?=\D|$)(?<!\bmr\.)(?<!\bmrs\.)(?<!\bdr\.)(?<!\bst\.)(?<!\bhon\.)", r" \1 "),
 ]
 ENGLISH: Rules = [
     (r"\bwon't\b", "will not"),
@@ -69,11 +71,9 @@ def main() -> None:
         for line in sys.stdin.buffer:
             print(as_hansards(line.decode(), language))
         return
-    columns = (path.read_text(encoding="utf-8").splitlines() for path in (asked.src, asked.tgt, asked.links))
-    pairs = [
-        Aligned(source.split(), target.split(), parse_pharaoh(links)[0])
-        for source, target, links in zip(*columns, strict=True)
-    ]
+    text = list(read_pairs(asked.src, asked.tgt))
+    links = (sure for sure, _ in read_links(asked.links, text))
+    pairs = [Aligned(source.split(), target.split(), some) for (source, target), some in zip(text, links, strict=True)]
     made = longer_pairs(pairs, asked.alone, random.Random(asked.seed))
     asked.out.mkdir(parents=True, exist_ok=True)
     for name, told in (

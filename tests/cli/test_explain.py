@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from regard.bundle.bundle import rewrite_config
+from regard.bundle.config import BundleConfig, Languages
+from regard.bundle.locate import find_bundle
 from regard.engine.load import load_translator
 from regard.metrics.alignment import flipped, joined, parse_pharaoh
+from regard.settings import read_json
 
 SENTENCE = "le chat dort"
 
@@ -89,6 +93,17 @@ def test_a_bundle_remembers_what_was_picked(command, small_run, tmp_path: Path) 
     assert command("align", small_run, *sides).out == command("align", run, *sides, "--method", "attention").out
 
 
+def reversed_copy(run: Path, copy: Path) -> Path:
+    """The same model, which says that it translates the other way round."""
+    shutil.copytree(run, copy)
+    bundle = find_bundle(copy)
+    config = BundleConfig.parse(read_json(bundle / "config.json"))
+    languages = Languages(source=config.languages.target, target=config.languages.source)
+    assert languages != config.languages
+    rewrite_config(bundle, config.model_copy(update={"languages": languages}))
+    return copy
+
+
 @pytest.mark.parametrize("rule", [None, "both", "either"])
 def test_the_links_of_two_directions_are_joined(command, small_run, tmp_path: Path, rule: str | None) -> None:
     (tmp_path / "fr").write_text("le petit chat dort\nje suis\n\n", encoding="utf-8")
@@ -101,9 +116,10 @@ def test_the_links_of_two_directions_are_joined(command, small_run, tmp_path: Pa
         )
     )
     assert forward[0]
+    backwards = reversed_copy(small_run, tmp_path / "backwards")
     asked = ["--reverse-method", "norm", *([] if rule is None else ["--join", rule])]
     result = command(
-        "align", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en", "--reverse", small_run, *asked
+        "align", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en", "--reverse", backwards, *asked
     )
     assert result.code == 0, result.err
     expected = [joined(one, flipped(other), rule or "grow-diag") for one, other in zip(forward, backward, strict=True)]
@@ -123,5 +139,27 @@ def test_a_method_that_does_not_exist(command, small_run, tmp_path: Path) -> Non
     assert (result.code, "--join both: there is nothing to join without --reverse" in result.err) == (2, True)
     result = command("align", small_run, *sides, "--reverse", small_run, "--join", "all")
     assert (result.code, "--join all: not one of both, either, grow-diag" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--reverse-method", "norm")
+    assert (result.code, "--reverse-method norm: there is nothing to join" in result.err) == (2, True)
+    result = command("align", small_run, *sides, "--reverse", small_run)
+    assert (result.code, "it translates from fr to en; give a model from en to fr" in result.err) == (2, True)
+    other = reversed_copy(small_run, tmp_path / "other")
+    result = command("align", small_run, *sides, "--reverse", other, "--reverse-method", "magic")
+    assert (result.code, "--reverse-method magic: not one of" in result.err) == (2, True)
+    (tmp_path / "how.json").write_text('{"heads": [[9, 0]]}', encoding="utf-8")
+    result = command("align", small_run, *sides, "--method", tmp_path / "how.json")
+    assert (result.code, "alignment by layer 9, head 0: this model has" in result.err) == (2, True)
     result = command("align", small_run, *sides, "--reverse", small_run, "--pick", tmp_path / "a")
     assert (result.code, "pick the way of each model by itself" in result.err) == (2, True)
+
+
+def test_a_pair_that_is_too_long_is_told_by_its_line(command, small_run, tmp_path: Path) -> None:
+    lines = ["je suis"] * 300
+    (tmp_path / "en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    lines[280] = "chat " * 5000
+    (tmp_path / "fr").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    result = command("align", small_run, "--src", tmp_path / "fr", "--tgt", tmp_path / "en")
+    assert result.code == 0, result.err
+    assert len(result.out.splitlines()) == 300
+    assert result.err.count("\n") == 1
+    assert "line 281 is longer than" in result.err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.alignments import WordLinks, read_links, token_links, write_links
+from regard.data.alignments import WordLinks, between_normal_words, read_links, token_links, write_links
 from regard.data.batches import make_batch
 from regard.data.config import DataConfig
 from regard.data.prepare import prepare
@@ -31,6 +31,13 @@ def test_every_line_gives_its_links_back(tmp_path):
     kept = WordLinks(tmp_path)
     rows = kept.of(np.array([3, 1, 2, 9]))
     assert [sorted(map(tuple, row.tolist())) for row in rows] == [sorted(LINKS[number]) for number in (2, 0, 1, 2)]
+
+
+def test_links_are_left_out_where_normalising_changes_the_words():
+    links = frozenset({(0, 0)})
+    pairs = [("the  house", "das Haus"), ("\x93 house \x94", "Haus"), ("eau", "l\u00b4eau")]
+    for form, kept in (("nfc", [links, frozenset(), links]), ("nfkc", [links, frozenset(), frozenset()])):
+        assert list(between_normal_words([links] * 3, pairs, TextConfig(form=form))) == kept
 
 
 def test_a_file_is_read_with_its_pairs(tmp_path):

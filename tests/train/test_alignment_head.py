@@ -19,7 +19,7 @@ from regard.metrics.alignment import alignment_error_rate
 from regard.models.build import build_model
 from regard.models.network import EncoderDecoder
 from regard.settings import merged
-from regard.train.config import RunConfig
+from regard.train.config import AlignedHead, RunConfig
 from regard.train.loss import AlignmentHead, batch_loss
 from regard.train.resume import resumed_job
 from regard.train.translating import Translating
@@ -53,7 +53,7 @@ class Tiny:
         return examples.batch(numbers, 1, 0, readings)
 
     def head(self, batch: Batch, layer: int = 0) -> Tensor:
-        head = AlignmentHead(layer)
+        head = AlignmentHead(AlignedHead(layer, said=True))
         probe = head.probe()
         self.network.hidden(batch.source, batch.target_in.repeat(len(batch.source) // len(batch.target_in), 1), probe)
         return head.loss(probe, batch)
@@ -96,7 +96,7 @@ def test_looking_on_changes_neither_the_loss_nor_its_gradient(aligned: dict[str,
     tiny = Tiny(aligned, tmp_path, layers=2)
     batch, parameters = tiny.batch(*range(8)), list(tiny.network.parameters())
     found = []
-    for probe in (None, AlignmentHead(0).probe()):
+    for probe in (None, AlignmentHead(AlignedHead(0, said=True)).probe()):
         loss, nll = batch_loss(tiny.network, batch, 0.1, CPU, probe=probe)
         found.append((loss, nll, *torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)))
     torch.testing.assert_close(found[0], found[1])
@@ -156,25 +156,30 @@ def test_a_run_logs_it_remembers_it_and_resumes_to_the_last_bit(aligned: dict[st
 
 
 @pytest.mark.parametrize(
-    ("changes", "layer"),
+    ("changes", "head"),
     [
-        ({"model": {"layers": 4}}, 2),
-        ({"model": {"layers": 1}}, 0),
-        ({"model": {"layers": 4, "decoder_layers": 6}}, 4),
-        ({"model": {"layers": 4}, "train": {"alignment_layer": 3}}, 3),
+        ({"model": {"layers": 4}}, (2, True)),
+        ({"model": {"layers": 1}}, (0, True)),
+        ({"model": {"layers": 4, "decoder_layers": 6}}, (4, True)),
+        ({"model": {"layers": 4}, "train": {"alignment_layer": 3}}, (3, True)),
         ({"model": {"layers": 4}, "train": {"alignment_weight": 0}}, None),
         ({"model": {"layers": 4}, "data": {"alignments": None}}, None),
-        ({"model": {"kind": "recurrent", "layers": 3}}, 0),
+        ({"model": {"kind": "recurrent", "layers": 3}}, (0, False)),
     ],
 )
-def test_which_layer(changes: dict[str, Any], layer: int | None) -> None:
-    assert RunConfig.parse(merged({"data": {"alignments": "gold"}}, changes)).aligned_layer == layer
+def test_which_head(changes: dict[str, Any], head: tuple[int, bool] | None) -> None:
+    assert RunConfig.parse(merged({"data": {"alignments": "gold"}}, changes)).aligned_head == head
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"train": {"alignment_layer": 1}}, "train.alignment_layer 1 is for data.alignments; give them"),
+        ({"train": {"alignment_weight": 1.0}}, "train.alignment_weight 1.0 is for data.alignments; give them"),
+        (
+            {"data": {"alignments": "gold"}, "train": {"alignment_layer": 1, "alignment_weight": 0}},
+            "train.alignment_layer 1 has no meaning with train.alignment_weight 0",
+        ),
         (
             {"data": {"alignments": "gold"}, "train": {"alignment_layer": 4}},
             "train.alignment_layer 4 is not among the 4 decoder layers that attend",
@@ -192,7 +197,8 @@ def test_settings_that_do_not_fit(values: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_the_head_learns_to_align(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "share"), [("transformer", 0.5), ("recurrent", 0.85)])
+def test_the_head_learns_to_align(tmp_path: Path, kind: str, share: float) -> None:
     """On sentences that it was not trained on, beside the same head of a model that was not told of alignments."""
     settings = {
         "data": {"pocket": 1000, "alignments": "gold"},
@@ -200,6 +206,8 @@ def test_the_head_learns_to_align(tmp_path: Path) -> None:
         "model": {"layers": 2, "width": 48, "heads": 4, "feed_forward": 96, "dropout": 0.0},
         "train": {"max_steps": 150, "validate_every": 1000, "save_every": 1000, "warmup": 20},
     }
+    if kind == "recurrent":
+        settings["model"] = {"kind": kind, "layers": 1, "width": 48, "dropout": 0.0}
     error_rates = {}
     for weight in (0.5, 0.0):
         trained, _ = run(settings, tmp_path / str(weight), alignment_weight=weight)
@@ -208,10 +216,10 @@ def test_the_head_learns_to_align(tmp_path: Path) -> None:
         assert pairs is not None
         assert gold is not None
         model = load_translator(tmp_path / str(weight), CPU, engine="torch")
-        head = AlignmentConfig(heads=((0, 0),), said=True)
+        head = AlignmentConfig(heads=((0, 0),), said=kind == "transformer")
         found = model.align([source for source, _ in pairs], [target for _, target in pairs], settings=head)
         error_rates[weight] = alignment_error_rate([frozenset(one.links) for one in found], gold).aer
         if weight:
             assert trained.metrics is not None
             assert trained.metrics["aer"] == pytest.approx(error_rates[weight])
-    assert error_rates[0.5] < 0.5 * error_rates[0.0], error_rates
+    assert error_rates[0.5] < share * error_rates[0.0], error_rates

@@ -1,5 +1,6 @@
 """`regard align`: which source word each target word looks at."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from regard.explain.picking import Candidate
     from regard.metrics.alignment import Links
 
-PAIRS_AT_ONCE = 2_000
+PAIRS_AT_ONCE = 256
 
 Method = Annotated[
     str | None,
@@ -63,19 +64,20 @@ def align(
         given = "--remember" if save is None else f"--save {save}"
         raise ConfigError(f"{given}: there is nothing to keep without --pick GOLD")
     sources, targets = sides(src, tgt)
-    model = load_translator(bundle, device)
+    model, known = load_translator(bundle, device), read_method(method)
     if pick is None:
-        links = _links(model, sources, targets, read_method(method))
+        links = _links(model, sources, targets, known)
         if reverse is not None:
-            other = load_translator(reverse, device)
-            backwards = map(flipped, _links(other, targets, sources, read_method(reverse_method)))
+            how, other = read_method(reverse_method, "--reverse-method"), load_translator(reverse, device)
+            _check_directions(model, other)
+            backwards = map(flipped, _links(other, targets, sources, how))
             rule = cast(Joint, join or "grow-diag")
             links = (joined(*both, rule) for both in zip(links, backwards, strict=True))
         lines: Iterable[str] = map(to_pharaoh, links)
     else:
         from regard.explain.picking import METHODS, pick_alignment
 
-        gold, known = gold_links(pick, sources, targets), read_method(method)
+        gold = gold_links(pick, sources, targets)
         found = pick_alignment(model, sources, targets, gold, METHODS if known is None else [known.method])
         if save is not None:
             write_whole(save, found[0].settings.model_dump_json(indent=2) + "\n")
@@ -88,14 +90,36 @@ def align(
 
 def _links(model: "Model", sources: list[str], targets: list[str], how: "AlignmentConfig | None") -> Iterator["Links"]:
     """The links of each pair, some pairs at a time."""
+    from regard.cli.streams import say
+    from regard.engine.translation import TruncationWarning
+
     for start in range(0, len(sources), PAIRS_AT_ONCE):
         some = slice(start, start + PAIRS_AT_ONCE)
-        for one in model.align(sources[some], targets[some], settings=how):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruncationWarning)  # told with the line's number
+            found = model.align(sources[some], targets[some], settings=how)
+        for line, one in enumerate(found, start + 1):
+            if one.truncated:
+                say(f"regard: warning: line {line} is longer than {model.max_tokens} tokens; its end has no links")
             yield frozenset(one.links)
 
 
-def read_method(method: str | None) -> "AlignmentConfig | None":
-    """What --method says: the name of a method, whose heads are averaged, or the settings that `regard align --save` wrote."""
+def _check_directions(model: "Model", other: "Model") -> None:
+    from regard.errors import ConfigError
+
+    assert model.bundle is not None, "it was loaded from one"
+    assert other.bundle is not None, "it was loaded from one"
+    ours, theirs = model.bundle.config.languages, other.bundle.config.languages
+    both = [(ours.source, theirs.target), (ours.target, theirs.source)]
+    if any(None not in pair and pair[0] != pair[1] for pair in both):
+        raise ConfigError(
+            f"--reverse {other.bundle.directory}: it translates from {theirs.source} to {theirs.target}; "
+            f"give a model from {ours.target} to {ours.source}"
+        )
+
+
+def read_method(method: str | None, option: str = "--method") -> "AlignmentConfig | None":
+    """What an option says: the name of a method, whose heads are averaged, or the settings that `regard align --save` wrote."""
     from typing import get_args
 
     from regard.bundle.config import AlignmentConfig, AlignmentMethod
@@ -107,7 +131,7 @@ def read_method(method: str | None) -> "AlignmentConfig | None":
     if method in get_args(AlignmentMethod):
         return AlignmentConfig.parse({"method": method})
     if not Path(method).is_file():
-        raise ConfigError(f"--method {method}: not one of {', '.join(get_args(AlignmentMethod))}, and no file")
+        raise ConfigError(f"{option} {method}: not one of {', '.join(get_args(AlignmentMethod))}, and no file")
     return AlignmentConfig.parse(read_json(Path(method)), method)
 
 

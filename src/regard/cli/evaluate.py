@@ -68,7 +68,7 @@ def evaluate(
     if not sources:
         raise DataError(f"{src}: no sentences to evaluate on")
     gold = None if gold_align is None else gold_links(gold_align, sources, references)
-    settings = read_method(align_method)
+    settings = read_method(align_method, "--align-method")
     model = load_translator(bundle, device, cast("Engine", engine), cast("Precision", precision))
     hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
     forced = model.score(sources, references)

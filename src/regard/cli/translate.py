@@ -92,7 +92,7 @@ def translate(
         suppress=suppress,
     )
     bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
-    settings = read_method(align_method)
+    settings = read_method(align_method, "--align-method")
     model = _model(bundles, device, engine, precision)
     model.alignment = settings or model.alignment
     job = Job(model, options, with_prefix, with_phrases, align)

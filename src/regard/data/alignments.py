@@ -21,6 +21,8 @@ from regard.data.corpus import OFFSET, RowWriter, mapped
 from regard.data.readers import Pair, read_lines, shown
 from regard.errors import DataError
 from regard.metrics.alignment import Links, parse_pharaoh
+from regard.text.config import TextConfig
+from regard.text.normalise import normalise
 from regard.text.packed import Ids, pack, take
 
 CHUNK_LINES = 20_000
@@ -49,6 +51,13 @@ def read_links(path: str | Path, pairs: Iterable[Pair]) -> Iterator[tuple[Links,
                     "words are separated by spaces and count from 0, source first"
                 )
         yield sure, possible
+
+
+def between_normal_words(alignments: Iterable[Links], pairs: Iterable[Pair], text: TextConfig) -> Iterator[Links]:
+    """The links of each pair; none where normalising changes how many words there are, for they would then be counted otherwise."""
+    for links, pair in zip(alignments, pairs, strict=True):
+        steady = all(len(side.split()) == len(normalise(side, text.form, text.lowercase).split()) for side in pair)
+        yield links if steady else frozenset()
 
 
 def write_links(directory: Path, alignments: Iterable[Links]) -> None:
@@ -88,7 +97,7 @@ def token_links(
     table = np.zeros((len(links), *longest), dtype=np.float32)
     for rows, some, ours, theirs in zip(table, links, source_words, target_words, strict=True):
         linked = np.zeros((max(theirs) + 1, max(ours) + 1), dtype=np.bool_)
-        some = some[(some < linked.shape[::-1]).all(axis=1)]  # a word of control characters alone has no tokens
+        some = some[(some < linked.shape[::-1]).all(axis=1)]  # of words past the longest that is read
         linked[some[:, 1], some[:, 0]] = True
         wanted = linked[np.ix_(theirs, ours)]
         rows[: len(theirs), : len(ours)] = wanted / np.maximum(1, wanted.sum(axis=1, keepdims=True))

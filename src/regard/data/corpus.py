@@ -110,7 +110,7 @@ class Corpus:
 
     @property
     def lines(self) -> NDArray[np.int64]:
-        """[N] the input line, from 1, of each example; for messages."""
+        """[N] the input line, from 1, of each example."""
         return self._lines
 
     def _tokens(self, side: str, example: int) -> NDArray[np.integer[Any]]:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regard.data.alignments import WordLinks, write_links
+from regard.data.alignments import WordLinks, between_normal_words, write_links
 from regard.data.config import DataConfig, languages
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, write_numbered
@@ -80,7 +80,8 @@ def _build(
 ) -> dict[str, Any]:
     """Fill an entry. The tokenisers learn from training pairs only."""
     if inputs.alignments is not None:
-        write_links(staging, reported(inputs.alignments(), "reading alignments", progress))
+        alignments = reported(inputs.alignments(), "reading alignments", progress)
+        write_links(staging, between_normal_words(alignments, inputs.training(), text))
     validation: list[NumberedPair]
     if inputs.validation is not None:
         validation = list(enumerate(inputs.validation(), 1))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.bundle.config import AlignmentConfig, AlignmentMethod, LinkRule
 from regard.engine.translation import Links
+from regard.errors import ConfigError
 
 __all__ = [  # the settings too, for those who may not see a bundle
     "AlignmentConfig",
@@ -32,6 +33,13 @@ def token_weights(
 
     said: a token has the row of the step that read it, not of the step that chose it (Chen et al. 2020, "shift").
     """
+    layers, each = stack.shape[:2]
+    for one, head in heads or [(layer or 0, 0)]:
+        if one >= layers or head >= each:
+            raise ConfigError(
+                f"alignment by layer {one}, head {head}: this model has {layers} layers of {each} heads, counted from 0; "
+                "pick a way to align on this model"
+            )
     if heads is not None:
         weights = torch.stack([stack[one, head] for one, head in heads]).mean(dim=0)
     else:

@@ -1,7 +1,7 @@
 """One run, as a tree of settings: what data, what text, what model, what training."""
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,8 +10,16 @@ from regard.models.config import KINDS, PRESETS, ModelConfig, Task, TransformerC
 from regard.settings import Settings
 from regard.text.config import TextConfig
 
+ALIGNMENT_WEIGHT = 0.05  # as Garg et al. 2019
 RATES = {"muon": 8e-3, "adamw": 1e-3, "adam": 1e-3, "sgd": 1.0}
 """The learning rate that suits each optimiser, where none is given. Noam's schedule has one of its own in its formula."""
+
+
+class AlignedHead(NamedTuple):
+    """The first head of a decoder layer, and whether a token's row is that of the step that read it or of the step that chose it."""
+
+    layer: int
+    said: bool
 
 
 class TrainConfig(Settings):
@@ -55,7 +63,7 @@ class TrainConfig(Settings):
     """R-Drop: what it costs a network to disagree with itself under another dropout; each batch is then read twice. 0 reads it once."""
     consistency_from: float = Field(default=0.0, ge=0, lt=1)
     """The share of the run after which batches are read twice; before, nothing is overfitted yet and one reading is half the work."""
-    alignment_weight: float = Field(default=0.05, ge=0)
+    alignment_weight: float = Field(default=ALIGNMENT_WEIGHT, ge=0)
     """With data.alignments: what it costs a head of attention, of each target token, to look elsewhere than they say; 0 lets it."""
     alignment_layer: int | None = Field(default=None, ge=0)
     """With data.alignments: the decoder layer, from 0, whose first head is trained towards them; not given, the last but one."""
@@ -181,8 +189,17 @@ class RunConfig(Settings):
     @model_validator(mode="after")
     def _check_alignments(self) -> "RunConfig":
         layer, layers = self.train.alignment_layer, self.model.looking_layers
-        if self.data.alignments is None and layer is not None:
+        without = self.data.alignments is None
+        if without and layer is not None:
             raise ValueError(f"train.alignment_layer {layer} is for data.alignments; give them, or leave it out")
+        if without and self.train.alignment_weight != ALIGNMENT_WEIGHT:
+            raise ValueError(
+                f"train.alignment_weight {self.train.alignment_weight} is for data.alignments; give them, or leave it out"
+            )
+        if layer is not None and not self.train.alignment_weight:
+            raise ValueError(
+                f"train.alignment_layer {layer} has no meaning with train.alignment_weight 0; leave one of them out"
+            )
         if self.data.alignments is not None and not layers:
             raise ValueError(
                 "data.alignments train attention, of which this model has none; set model.attention = true"
@@ -195,12 +212,16 @@ class RunConfig(Settings):
         return self
 
     @property
-    def aligned_layer(self) -> int | None:
-        """The decoder layer whose first head is trained towards given alignments; None: no head is."""
+    def aligned_head(self) -> AlignedHead | None:
+        """The head that is trained towards given alignments; None: none is.
+
+        The only head of a recurrent model makes the context that a token is chosen by, and looks before that token is read.
+        """
         if self.data.alignments is None or not self.train.alignment_weight:
             return None
         given = self.train.alignment_layer
-        return max(0, self.model.looking_layers - 2) if given is None else given
+        layer = max(0, self.model.looking_layers - 2) if given is None else given
+        return AlignedHead(layer, said=self.model.kind == "transformer")
 
     @model_validator(mode="after")
     def _check_tagging(self) -> "RunConfig":

@@ -145,7 +145,7 @@ def advance(job: Job, team: Team, batches: list[Numbers], epoch_batches: int, st
         tokens=sums.tokens,
         tokens_per_second=sums.tokens / elapsed,
         progress=progress.share(config, epoch_batches),
-        alignment=None if job.config.aligned_layer is None else sums.alignment / sums.tokens,
+        alignment=None if job.config.aligned_head is None else sums.alignment / sums.tokens,
     )
     if diagnosis is not None:
         yield Diagnosed(progress.step, progress.seconds, diagnosis.norms())

@@ -10,6 +10,7 @@ from torch import Tensor
 from regard.data.batches import Batch
 from regard.ops.loss import alignment_cross_entropy, consistent_cross_entropy, smoothed_cross_entropy
 from regard.ops.probe import Probe
+from regard.train.config import AlignedHead
 
 
 class TeacherForced(Protocol):
@@ -54,8 +55,9 @@ def batch_loss(
 class AlignmentHead:
     """The first head of one layer of cross-attention, which is also trained towards given alignments."""
 
-    def __init__(self, layer: int) -> None:
-        self._name = f"decoder.{layer}.cross.weights"
+    def __init__(self, how: AlignedHead) -> None:
+        self._name = f"decoder.{how.layer}.cross.weights"
+        self._said = how.said
 
     def probe(self) -> Probe:
         """What sees it in one pass."""
@@ -64,8 +66,10 @@ class AlignmentHead:
     def loss(self, seen: Probe, batch: Batch) -> Tensor:
         """How far it is from the batch's alignment, summed over the target tokens that have links, the mean of the readings.
 
-        What token t wants is compared with row t + 1 of the weights, of the step that has read t: what it is linked to is then known.
+        What token t wants is compared with row t of the weights, of the step that chose it, or with row t + 1, of the step that read it.
         """
         assert batch.alignment is not None, "a batch without alignments"
-        weights, readings = seen[self._name][:, 0, 1:], len(batch.source) // len(batch.target_in)
-        return alignment_cross_entropy(weights, batch.alignment[:, :-1].to(weights.device)) / readings
+        weights, readings = seen[self._name][:, 0], len(batch.source) // len(batch.target_in)
+        if self._said:
+            return alignment_cross_entropy(weights[:, 1:], batch.alignment[:, :-1]) / readings
+        return alignment_cross_entropy(weights, batch.alignment) / readings

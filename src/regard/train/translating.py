@@ -27,8 +27,8 @@ class Translating:
 
     def __init__(self, config: RunConfig, prepared: Prepared) -> None:
         self.config, self.prepared = config, prepared
-        layer = config.aligned_layer
-        links = None if layer is None else prepared.train_links
+        head = config.aligned_head
+        links = None if head is None else prepared.train_links
         self.examples = Pairs(prepared.train, prepared.tokenizers, config.text.dropout, links)
         self._valid = Pairs(prepared.valid, prepared.tokenizers)
         languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
@@ -36,7 +36,7 @@ class Translating:
             model=config.model,
             languages=languages,
             vocabulary=vocabulary_sizes(prepared.tokenizers),
-            alignment=None if layer is None else AlignmentConfig(heads=((layer, 0),), said=True),
+            alignment=None if head is None else AlignmentConfig(heads=((head.layer, 0),), said=head.said),
         )
 
     @property

@@ -55,7 +55,7 @@ class Worker:
         self.optimizer = optimizer
         self.gradients = gradients
         self.device = device
-        self._head = None if config.aligned_layer is None else AlignmentHead(config.aligned_layer)
+        self._head = None if config.aligned_head is None else AlignmentHead(config.aligned_head)
         self.parameters = list(network.parameters())
         self._index = {parameter: index for index, parameter in enumerate(self.parameters)}
         if gradients:
@@ -72,7 +72,7 @@ class Worker:
         for numbers in batches:
             if not len(numbers):  # fewer examples than workers
                 continue
-            batch = self.examples.batch(numbers, train.seed, epoch, readings)
+            batch = self.examples.batch(numbers, train.seed, epoch, readings).to(self.device)
             probe = None if self._head is None else self._head.probe()
             loss, nll = batch_loss(self.network, batch, train.label_smoothing, self.device, train.consistency, probe)
             if self._head is not None and probe is not None:
