@@ -1,22 +1,22 @@
 """Word alignment by every method beside each other, and beside the statistical aligner eflomal where it is installed.
 
     python benchmarks/alignment.py runs/en-fr --src test.en --tgt test.fr --gold test.gold --dev 100 [--lower]
-        [--reverse runs/fr-en] [--supervised runs/aligned] [--text-src F --text-tgt F]
+        [--reverse runs/fr-en] [--text-src F --text-tgt F]
 
-The first lines (--dev) choose the heads, the row and the links of each method; all numbers are of the rest. --reverse is a model of the
-other direction, whose links are joined with the first one's; --supervised is one with a head that was trained towards alignments.
-eflomal may see all of the text, the test's and that of --text-src and --text-tgt, but no gold link. Gold links between words that white
-space separates, in Pharaoh's format.
+The first lines (--dev) choose the heads, the row and the links of each method; all other numbers are of the rest. --reverse is a model
+of the other direction, whose links are joined with the first one's. eflomal may see all of the text, the test's and that of --text-src
+and --text-tgt, but no gold link. Gold links are between words that white space separates, in Pharaoh's format.
 """
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
 from regard.cli.pairs import gold_links, sides
-from regard.engine.alignment import AlignmentConfig
+from regard.engine.alignment import AlignmentConfig, AlignmentMethod
 from regard.engine.load import load
 from regard.engine.model import Model
 from regard.explain.picking import METHODS, Gold, pick_alignment
@@ -32,9 +32,9 @@ def main() -> None:
     for name in ("--src", "--tgt", "--gold"):
         parser.add_argument(name, required=True)
     parser.add_argument("--dev", type=int, default=100, help="lines that choose")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, help="zeroing takes minutes")
     parser.add_argument("--lower", action="store_true", help="the text in lower case")
     parser.add_argument("--reverse", type=Path, help="a model from target to source")
-    parser.add_argument("--supervised", type=Path, help="a model with a supervised head")
     parser.add_argument("--text-src", help="more text for eflomal")
     parser.add_argument("--text-tgt")
     asked = parser.parse_args()
@@ -46,19 +46,14 @@ def main() -> None:
         text, more = (([*map(str.lower, one)], [*map(str.lower, other)]) for one, other in (text, more))
     if asked.dev >= len(gold):
         parser.error(f"--dev {asked.dev}: {len(gold)} lines leave none to judge by")
-    judge = Judge(gold, asked.dev)
+    judge = Judge(gold, asked.dev, asked.methods)
     print(f"{'method':10} {'choice':12} {'dev AER':>8} {'AER':>7} {'precision':>10} {'recall':>7}  settings")
     forward = judge.ways(load(asked.bundle, engine="torch"), *text)
     if asked.reverse:
         print("from target to source:")
-        other = Judge([(flipped(sure), flipped(possible)) for sure, possible in gold], asked.dev)
+        other = Judge([(flipped(sure), flipped(possible)) for sure, possible in gold], asked.dev, asked.methods)
         backward = [flipped(links) for links in other.ways(load(asked.reverse, engine="torch"), *text[::-1])]
         judge.joints("joined", forward, backward)
-    if asked.supervised:
-        print("with a supervised head:")
-        model = load(asked.supervised, engine="torch")
-        judge.show("supervised", "own", links_of(model, *text, model.alignment), model.alignment)
-        judge.ways(model, *text)
     if find_spec("eflomal") is None:
         print("eflomal is not installed: pip install eflomal")
         return
@@ -70,15 +65,15 @@ def main() -> None:
 class Judge:
     """Gold links, of which the first lines choose and the rest judge."""
 
-    def __init__(self, gold: Gold, dev: int) -> None:
-        self._gold, self._dev = gold, dev
+    def __init__(self, gold: Gold, dev: int, methods: Sequence[AlignmentMethod]) -> None:
+        self._gold, self._dev, self._methods = gold, dev, methods
 
     def ways(self, model: Model, sources: list[str], targets: list[str]) -> list[Links]:
         """Of each method a line for the mean of heads, for the best head and for the best way of all; the links of the best method."""
         dev = slice(self._dev)
-        candidates = pick_alignment(model, sources[dev], targets[dev], self._gold[dev])
+        candidates = pick_alignment(model, sources[dev], targets[dev], self._gold[dev], self._methods)
         found = {}
-        for method in METHODS:
+        for method in self._methods:
             ours = {one.choice: one for one in reversed(candidates) if one.settings.method == method}
             for one in (ours["mean"], ours["head"], [*ours.values()][-1]):
                 found[one] = links_of(model, sources, targets, one.settings)
