@@ -108,7 +108,7 @@ def _lines(event: Event) -> list[str]:
         size = f"{event.parameters:,} parameters, " if event.parameters else ""
         first = (
             f"{size}{event.examples:,} training examples{skipped}; "
-            f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {event.threads} threads"
+            f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {_many(event.threads, 'thread')}"
         )
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]
@@ -120,5 +120,9 @@ def _lines(event: Event) -> list[str]:
             *(f"    {_line(sample.source)}\n    -> {_line(sample.hypothesis)}" for sample in event.samples[:2]),
         ]
     if isinstance(event, Stopped):
-        return [f"stopped after {event.step:,} steps and {clock(event.seconds)} of training: {event.reason}"]
+        return [f"stopped after {_many(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"]
     return []
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
