@@ -10,7 +10,7 @@ Shapes: B examples, T target tokens, S source tokens, both with the end mark.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.corpus import OFFSET, RowWriter, mapped
-from regard.data.readers import Pair, read_lines, shown
+from regard.data.readers import Pair, in_step, read_lines, shown
 from regard.errors import DataError
 from regard.metrics.alignment import Links, parse_pharaoh
 from regard.text.config import TextConfig
@@ -31,14 +31,11 @@ _WORD = np.dtype("<u4")
 
 def read_links(path: str | Path, pairs: Iterable[Pair]) -> Iterator[tuple[Links, Links]]:
     """Sure and possible links of each pair, between words that it has; the file has one line a pair."""
-    lines, sentences = read_lines(path), iter(pairs)
-    for number, (line, pair) in enumerate(zip_longest(lines, sentences), 1):
-        if line is None or pair is None:
-            longer = number + sum(1 for _ in (sentences if line is None else lines))
-            counts = (number - 1, longer) if line is None else (longer, number - 1)
-            raise DataError(
-                f"{shown(path)}: {counts[0]} lines, but {counts[1]} sentences; it needs one line a sentence"
-            )
+
+    def unequal(lines: int, sentences: int) -> str:
+        return f"{shown(path)}: {lines} lines, but {sentences} sentences; it needs one line a sentence"
+
+    for number, (line, pair) in enumerate(in_step(read_lines(path), iter(pairs), unequal), 1):
         try:
             sure, possible = parse_pharaoh(line)
         except DataError as error:

@@ -10,18 +10,20 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, TypeVar, cast
 
 from regard.data.config import STDIN, find_language
 from regard.data.tmx import tmx_pairs
 from regard.errors import DataError
 
 Pair = tuple[str, str]
+One = TypeVar("One")
+Other = TypeVar("Other")
 Languages = tuple[str | None, str | None]
 PairFormat = Literal["tsv", "jsonl", "tmx"]
 
@@ -167,16 +169,23 @@ def _translation_key(texts: dict[str, object], language: str | None, where: str)
     return key
 
 
+def in_step(
+    ones: Iterator[One], others: Iterator[Other], unequal: Callable[[int, int], str]
+) -> Iterator[tuple[One, Other]]:
+    """Both beside each other; where one of them ends first, `unequal` makes a message of how many there are of each."""
+    for number, (one, other) in enumerate(zip_longest(ones, others), 1):
+        if one is None or other is None:
+            longer = number + sum(1 for _ in (others if one is None else ones))
+            raise DataError(unequal(number - 1, longer) if one is None else unequal(longer, number - 1))
+        yield one, other
+
+
 def _moses(source: str | Path, target: str | Path) -> Iterator[Pair]:
-    sources, targets = read_lines(source), read_lines(target)
-    for number, (left, right) in enumerate(zip_longest(sources, targets), 1):
-        if left is None or right is None:
-            longer = number + sum(1 for _ in (targets if left is None else sources))
-            counts = (number - 1, longer) if left is None else (longer, number - 1)
-            raise DataError(
-                f"{shown(source)} has {counts[0]} lines but {shown(target)} has {counts[1]}; "
-                "line n of one must translate line n of the other"
-            )
+    def unequal(ours: int, theirs: int) -> str:
+        counts = f"{shown(source)} has {ours} lines but {shown(target)} has {theirs}"
+        return f"{counts}; line n of one must translate line n of the other"
+
+    for left, right in in_step(read_lines(source), read_lines(target), unequal):
         # A Windows line end is not part of the sentence.
         yield left.removesuffix("\r"), right.removesuffix("\r")
 
