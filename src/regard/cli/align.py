@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from regard.bundle.config import AlignmentConfig
     from regard.engine.model import Model
     from regard.explain.picking import Candidate
-    from regard.metrics.alignment import Links
+    from regard.metrics.alignment import Joint, Links
 
 PAIRS_AT_ONCE = 256
 
@@ -44,25 +44,13 @@ def align(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
-    from typing import cast, get_args
-
     from regard.cli.pairs import gold_links, sides
     from regard.cli.streams import results
     from regard.engine.load import load_translator
-    from regard.errors import ConfigError
     from regard.files import write_whole
-    from regard.metrics.alignment import Joint, flipped, joined, to_pharaoh
+    from regard.metrics.alignment import flipped, joined, to_pharaoh
 
-    for option, value in (("--join", join), ("--reverse-method", reverse_method)):
-        if reverse is None and value is not None:
-            raise ConfigError(f"{option} {value}: there is nothing to join without --reverse DIR")
-    if reverse is not None and pick is not None:
-        raise ConfigError(f"--reverse {reverse}: pick the way of each model by itself, with --remember, then join them")
-    if join is not None and join not in get_args(Joint):
-        raise ConfigError(f"--join {join}: not one of {', '.join(get_args(Joint))}")
-    if pick is None and (save is not None or remember):
-        given = "--remember" if save is None else f"--save {save}"
-        raise ConfigError(f"{given}: there is nothing to keep without --pick GOLD")
+    _check_options(pick, save, remember, reverse, reverse_method, join)
     sources, targets = sides(src, tgt)
     model, known = load_translator(bundle, device), read_method(method)
     if pick is None:
@@ -71,7 +59,7 @@ def align(
             how, other = read_method(reverse_method, "--reverse-method"), load_translator(reverse, device)
             _check_directions(model, other)
             backwards = map(flipped, _links(other, targets, sources, how))
-            rule = cast(Joint, join or "grow-diag")
+            rule = cast("Joint", join or "grow-diag")
             links = (joined(*both, rule) for both in zip(links, backwards, strict=True))
         lines: Iterable[str] = map(to_pharaoh, links)
     else:
@@ -86,6 +74,30 @@ def align(
         lines = [_row("method", "choice", "AER", "precision", "recall", "settings"), *map(_told, found)]
     with results(None) as stream:
         stream.writelines(f"{line}\n" for line in lines)
+
+
+def _check_options(
+    pick: str | None,
+    save: Path | None,
+    remember: bool,
+    reverse: Path | None,
+    reverse_method: str | None,
+    join: str | None,
+) -> None:
+    """Tell of options that do not go together before anything is read."""
+    from regard.errors import ConfigError
+    from regard.metrics.alignment import Joint
+
+    for option, value in (("--join", join), ("--reverse-method", reverse_method)):
+        if reverse is None and value is not None:
+            raise ConfigError(f"{option} {value}: there is nothing to join without --reverse DIR")
+    if reverse is not None and pick is not None:
+        raise ConfigError(f"--reverse {reverse}: pick the way of each model by itself, with --remember, then join them")
+    if join is not None and join not in get_args(Joint):
+        raise ConfigError(f"--join {join}: not one of {', '.join(get_args(Joint))}")
+    if pick is None and (save is not None or remember):
+        given = "--remember" if save is None else f"--save {save}"
+        raise ConfigError(f"{given}: there is nothing to keep without --pick GOLD")
 
 
 def _links(model: "Model", sources: list[str], targets: list[str], how: "AlignmentConfig | None") -> Iterator["Links"]:
@@ -120,8 +132,6 @@ def _check_directions(model: "Model", other: "Model") -> None:
 
 def read_method(method: str | None, option: str = "--method") -> "AlignmentConfig | None":
     """What an option says: the name of a method, whose heads are averaged, or the settings that `regard align --save` wrote."""
-    from typing import get_args
-
     from regard.bundle.config import AlignmentConfig, AlignmentMethod
     from regard.errors import ConfigError
     from regard.settings import read_json
