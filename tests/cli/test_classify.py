@@ -29,12 +29,32 @@ def test_words_are_printed_with_their_labels(command, tagged: Path, tmp_path: Pa
     assert (one["words"], one["labels"]) == (["the", "can"], ["D", "N"])
     values = json.loads(command("evaluate", out, "--data", tagged, "--json").out)
     assert (values["accuracy"], sum(map(sum, values["confusion"]))) == (1.0, 40)
+    table = command("evaluate", out, "--data", tagged).out
+    assert table.splitlines()[0].split() == ["accuracy", "100.00%"]
+    assert table.endswith(
+        "    D   N   P   V\nD  10   0   0   0\nN   0  10   0   0\nP   0   0  10   0\nV   0   0   0  10\n"
+    )
     assert json.loads(command("info", out, "--json").out)["labels_of"] == "token"
     other = tmp_path / "other.tsv"
     other.write_text("the\tD\nold\tJ\n", encoding="utf-8")
     assert (
         f"{other}:2: no such label as 'J'; the labels are D, N, P, V" in command("evaluate", out, "--data", other).err
     )
+
+
+def test_a_line_that_is_not_utf8_is_left_empty_and_the_others_are_labelled(command, tmp_path: Path) -> None:
+    data, texts, labels = (tmp_path / name for name in ("data.tsv", "texts", "labels"))
+    data.write_text("fine\tgood\ndull\tbad\n" * 20, encoding="utf-8")
+    texts.write_bytes(b"fine\n\xff\xfe\n\ndull\n")
+    changes = ("--set", "text.kind=word", "--set", "model.kind=bag", "--set", "train.max_epochs=5")
+    trained = command("train", "--task", "classify", "--data", data, "--out", tmp_path / "run", *changes)
+    assert trained.code == 0, trained.err
+    result = command("classify", tmp_path / "run", "-i", texts, "-o", labels)
+    assert result.code == 2
+    assert f"{texts}:2: not UTF-8" in result.err
+    first, unreadable, empty, last, _ = labels.read_text(encoding="utf-8").split("\n")
+    assert (first, unreadable, last) == ("good", "", "bad")
+    assert empty in ("good", "bad")  # an empty text has a label, one that cannot be read has none
 
 
 @pytest.mark.parametrize(

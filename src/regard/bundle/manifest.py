@@ -52,6 +52,12 @@ def write_manifest(directory: Path) -> None:
         (directory / MANIFEST).write_text(to_json({**content, "sha256": _digest(content)}), encoding="utf-8")
 
 
+def identity(directory: Path) -> str:
+    """What tells one model from another."""
+    with disk_errors(directory):
+        return sha256_of(directory / MANIFEST)
+
+
 def read_manifest(directory: Path) -> dict[str, str]:
     """File name -> SHA-256, as written."""
     path = directory / MANIFEST

@@ -1,47 +1,72 @@
 """`regard classify`: lines in, labels out, in order: of each line, or of each of its words."""
 
 from collections.abc import Sequence
-from itertools import islice
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from regard.engine.labeller import Classification
-    from regard.engine.tagger import Tagging
-
-AT_ONCE = 4096  # lines
+    from regard.cli.lines import Answer
+    from regard.engine.labeller import Classification, Labeller
+    from regard.engine.tagger import Tagger, Tagging
 
 
 def classify(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     input_file: Annotated[str, typer.Option("-i", "--input", help="Texts, one a line; - is stdin.")] = "-",
     output_file: Annotated[
-        str | None, typer.Option("-o", "--output", help="Where labels go; stdout by default.")
+        str | None,
+        typer.Option(
+            "-o", "--output", help="Where labels go; stdout by default. If interrupted, run it again: it goes on."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One object a line, with every probability.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print the label of each line; where words have labels, each word with its label, and a blank line after each text."""
-    from dataclasses import asdict
-
-    from regard.cli.streams import results, say
-    from regard.data.readers import read_lines
+    from regard.bundle.locate import find_bundle
+    from regard.bundle.manifest import identity
+    from regard.cli.lines import work_on_lines
     from regard.engine.load import load_labeller
-    from regard.files import to_json_line
 
-    labeller, first = load_labeller(bundle, device), 1
-    with results(output_file) as stream:
-        texts = read_lines(input_file)
-        while lines := list(islice(texts, AT_ONCE)):
-            found: Sequence[Classification | Tagging] = labeller.classify(lines)
-            for number, one in enumerate(found, first):
-                told, left = _told(one)
-                stream.write(to_json_line(asdict(one)) if as_json else told)
-                if left is not None:
-                    say(f"regard: warning: line {number} is longer than {labeller.max_tokens} tokens; {left}")
-            first += len(lines)
+    path = find_bundle(bundle)
+    job = Job(load_labeller(path, device), as_json)
+    work_on_lines(job, input_file, output_file, settings={"json": as_json, "model": identity(path)})
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with each line: a `Work`."""
+
+    labeller: "Labeller | Tagger"
+    as_json: bool
+
+    name = "classifying"
+    together = None  # the labeller makes batches of its own
+
+    def read(self, lines: list[str]) -> list[str]:
+        """The lines as they are."""
+        return lines
+
+    def width(self, line: str) -> int:
+        """Its characters."""
+        return len(line)
+
+    def answers(self, first: int, places: list[int], lines: list[str]) -> "list[Answer]":
+        """The labels of some of a window's lines."""
+        from regard.cli.lines import Answer
+        from regard.files import to_json_line
+
+        answers = []
+        found: Sequence[Classification | Tagging] = self.labeller.classify(lines)
+        for place, one in zip(places, found, strict=True):
+            told, left = _told(one)
+            limit = f"longer than {self.labeller.max_tokens} tokens"
+            remarks = () if left is None else (f"regard: warning: line {first + place + 1} is {limit}; {left}",)
+            answers.append(Answer(to_json_line(asdict(one)) if self.as_json else told, remarks))
+        return answers
 
 
 def _told(one: "Classification | Tagging") -> tuple[str, str | None]:

@@ -2,6 +2,7 @@
 labels are told.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -116,11 +117,16 @@ def _evaluate_labels(bundle: Path, data: str, device: str, as_json: bool) -> Non
         if as_json:
             stream.write(to_json_line({**values, "labels": list(labeller.labels)}))
             return
-        stream.write(f"accuracy {values['accuracy']:.4f}\nF1       {values['f1']:.4f}\n\n")
+        stream.write(f"accuracy {values['accuracy']:8.2%}\nF1       {values['f1']:8.2%}\n\n")
         stream.write("how often each label (a row) was taken for each (a column)\n")
-        width = max(map(len, labeller.labels))
-        for label, row in zip(labeller.labels, values["confusion"], strict=True):
-            stream.write(f"{label:<{width}} {' '.join(f'{count:6d}' for count in row)}\n")
+        stream.write(_confusion(labeller.labels, values["confusion"]))
+
+
+def _confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    rows = [["", *labels], *([label, *map(str, row)] for label, row in zip(labels, counts, strict=True))]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = ([row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows)
+    return "".join(f"{'  '.join(cells)}\n" for cells in lines)
 
 
 def _evaluate_text(bundle: Path, text: str, device: str, as_json: bool) -> None:

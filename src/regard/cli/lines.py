@@ -34,6 +34,11 @@ class Work(Protocol[Item]):
     """What is done with lines. Only `answers` is called by several threads."""
 
     @property
+    def name(self) -> str:
+        """What a person who waits for it is told."""
+        ...
+
+    @property
     def together(self) -> int | None:
         """The largest sum of widths, all counted as the widest, to be answered together; None: a whole window is."""
         ...
@@ -59,7 +64,7 @@ def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *,
     typed = input_file == "-" and sys.stdin.isatty()  # a person waits for the answer to each line
     source = _Source(input_file)
     invalid: list[str] = []
-    with _destination(output_file, settings, source) as write, _Progress(source) as progress:
+    with _destination(output_file, settings, source) as write, _Progress(work.name, source) as progress:
         begun: list[_Window] = []
 
         def items() -> Iterator[tuple[int, list[Item]]]:
@@ -78,11 +83,13 @@ def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *,
         with closing(results):
             for answers in results:
                 window = begun.pop(0)
+                for place in window.invalid:
+                    answers[place] = Answer("\n")  # not what is made of an empty line
                 for answer in answers:
                     for remark in answer.remarks:
                         progress.say(remark)
                 write("".join(answer.lines for answer in answers), window)
-                invalid += window.invalid
+                invalid += window.invalid.values()
                 progress.update(window)
     if invalid:
         raise DataError(f"{invalid[0]}; lines that are not UTF-8, here {len(invalid):,}, are empty in the output")
@@ -96,8 +103,8 @@ class _Window:
     """The number of the first, from 0."""
     texts: list[str]
     """A line that is not UTF-8 is empty."""
-    invalid: list[str]
-    """What was wrong with those."""
+    invalid: dict[int, str]
+    """What was wrong with those, by their place in the window."""
     end: int
     """Bytes of the input up to its end."""
     digest: str
@@ -133,13 +140,14 @@ class _Source:
 
         first = self.lines
         for raw in windows(self._read(), first, largest):
-            texts, invalid = [], []
-            for number, line in enumerate(raw, start=first + 1):
+            texts: list[str] = []
+            invalid: dict[int, str] = {}
+            for place, line in enumerate(raw):
                 try:
-                    texts.append(decode_line(line, self._path, number))
+                    texts.append(decode_line(line, self._path, first + place + 1))
                 except DataError as error:
                     texts.append("")
-                    invalid.append(str(error))
+                    invalid[place] = str(error)
             yield _Window(first, texts, invalid, self.bytes, self.digest)
             first = self.lines
 
@@ -184,8 +192,8 @@ def _destination(
 class _Progress:
     """A bar on a terminal: lines a second, and the time left where the input's size is known."""
 
-    def __init__(self, source: _Source) -> None:
-        self._source = source
+    def __init__(self, name: str, source: _Source) -> None:
+        self._name, self._source = name, source
         self._began = time.monotonic()
         self._before: tuple[int, int] | None = None  # lines and bytes that were there already
         self._bar: Bar | None = None
@@ -194,7 +202,7 @@ class _Progress:
         if sys.stderr.isatty():
             from regard.cli.bar import Bar
 
-            self._bar = Bar("translating")
+            self._bar = Bar(self._name)
         self._before = (self._source.lines, self._source.bytes)
         return self
 

@@ -65,6 +65,7 @@ def translate(
 ) -> None:
     """Translate text with a trained model."""
     from regard.bundle.locate import find_bundle
+    from regard.bundle.manifest import identity
     from regard.cli.align import read_method
     from regard.cli.lines import work_on_lines
     from regard.engine.translation import DemandWarning, TruncationWarning
@@ -104,7 +105,7 @@ def translate(
         "align_method": model.alignment.model_dump(mode="json"),
         "engine": engine,
         "precision": precision,
-        "models": [_identity(path) for path in bundles],
+        "models": [identity(path) for path in bundles],
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # told with the line's number
@@ -140,6 +141,8 @@ class Job:
             prefixes=["a"] * demanding if self.with_prefix else None,
             phrases=[["a"]] * demanding if self.with_phrases else None,
         )
+
+    name = "translating"
 
     @property
     def together(self) -> int | None:
@@ -212,14 +215,6 @@ def _model(bundles: list[Path], device: str, engine: str, precision: str) -> "Mo
     from regard.engine.ensemble import load_ensemble
 
     return load_ensemble(bundles, device)
-
-
-def _identity(bundle: Path) -> str:
-    """What tells one model from another."""
-    from regard.bundle.manifest import MANIFEST
-    from regard.files import sha256_of
-
-    return sha256_of(bundle / MANIFEST)
 
 
 def _pharaoh(translation: "Translation") -> str:
