@@ -162,7 +162,8 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
     shown = "" if isinstance(given, dict) else f" = {given!r}"
-    named = f"{key}{shown}: " if key else ""  # without a key it is about several, which the message names
+    several = not key or message.startswith(f"{key}.")  # settings that do not go together, which the message names
+    named = "" if several else f"{key}{shown}: "
     return f"{named}{message[:1].lower()}{message[1:]}"
 
 
