@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 from regard.bundle.config import BundleConfig
-from regard.bundle.manifest import MANIFEST, MEND, verify_manifest, write_manifest
+from regard.bundle.manifest import MEND, identity, verify_manifest, write_manifest
 from regard.bundle.opened import WEIGHTS, OpenBundle
 from regard.errors import BundleError
-from regard.files import cache_directory, disk_errors, remove_whole, sha256_of, whole_directory
+from regard.files import cache_directory, disk_errors, remove_whole, whole_directory
 from regard.models.config import ModelConfig, TransformerConfig
 from regard.text.vocabulary import END, UNKNOWN
 
@@ -55,9 +55,8 @@ def converted(bundle: OpenBundle, precision: Precision) -> Path:
     """The directory of the converted bundle; made now where it is not in the cache, or is damaged there."""
     import ctranslate2
 
-    manifest = sha256_of(bundle.directory / MANIFEST)
     home = cache_directory() / "ctranslate2"
-    path = home / f"{manifest[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
+    path = home / f"{identity(bundle.directory)[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
     with _alone(path):
         if not _is_sound(path):
             remove_whole(path)
