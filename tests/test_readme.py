@@ -75,6 +75,17 @@ def test_own_data(line: str, home: Path) -> None:
     _shell(line.replace("--minutes 20", SMALL), home)
 
 
+def test_further(home: Path) -> None:
+    for language in ("en", "de"):
+        (home / f"more.{language}").write_bytes((home / f"test.{language}").read_bytes() * 3)
+    command = (
+        BLOCKS["further"].strip().replace("runs/en-de", "runs/demo").replace("--minutes 5", "--set train.max_steps=2")
+    )
+    _shell(command, home)
+    demo, more = (json.loads(_shell(f"regard info runs/{name} --json", home)) for name in ("demo", "more"))
+    assert (more["vocabulary"], more["model"]) == (demo["vocabulary"], demo["model"])
+
+
 def test_using(home: Path) -> None:
     lines = _shells(BLOCKS["using"], home)
     assert lines[1].count(" ||| ") == 9

@@ -36,6 +36,9 @@ def train(
     test_tgt: Annotated[str | None, typer.Option(help="Test target.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language; else the file's suffix.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language; else the file's suffix.")] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="DIR", help="A run or bundle to train further on this data (fine-tuning).")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, tiny-deep, small or base.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes of training.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = None,
@@ -70,7 +73,7 @@ def train(
             "tgt_lang": tgt_lang,
         },
         "model": {"preset": preset},
-        "train": {"minutes": minutes, "device": device},
+        "train": {"start": start, "minutes": minutes, "device": device},
     }
     if task is not None:
         sets = [f"task={task}", *(sets or [])]

@@ -28,7 +28,7 @@ from regard.data.prepare import Progress, reported
 from regard.data.readers import read_lines, shown
 from regard.errors import DataError
 from regard.files import to_json
-from regard.text.build import TokenizerPair, learn, load_tokenizers, save_tokenizers
+from regard.text.build import TokenizerPair, known_by, learn_single, load_tokenizers, save_tokenizers
 from regard.text.config import TextConfig
 from regard.text.normalise import normalise
 from regard.text.packed import Packed, take
@@ -98,9 +98,13 @@ class PreparedLabelled:
 
 
 def prepare_labelled(
-    data: DataConfig, text: TextConfig, cache: Path, progress: Progress | None = None
+    data: DataConfig,
+    text: TextConfig,
+    cache: Path,
+    progress: Progress | None = None,
+    known: TokenizerPair | None = None,
 ) -> PreparedLabelled:
-    """Encode what `data` names with a tokeniser learned as `text` says, or reuse the entry of `cache` that holds it."""
+    """Encode what `data` names with a tokeniser learned as `text` says, or a known one, or reuse the entry of `cache` that holds it."""
     with settled(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
         held_out = "valid_labelled" not in paths
@@ -111,9 +115,10 @@ def prepare_labelled(
             "labels_of": data.labels_of,
             "max_length": data.max_length,
             "seed": data.seed if held_out else None,
+            **known_by(known),
         }
         key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32]
-        directory, record = entry(cache, key, lambda staging: _build(staging, files, text, progress))
+        directory, record = entry(cache, key, lambda staging: _build(staging, files, text, progress, known))
         return PreparedLabelled(
             key=key,
             language=data.tgt_lang,
@@ -161,7 +166,9 @@ def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[
         yield Labelled(number + 1 - len(words), " ".join(words), tuple(labels))
 
 
-def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress | None) -> dict[str, object]:
+def _build(
+    staging: Path, data: DataConfig, text: TextConfig, progress: Progress | None, known: TokenizerPair | None
+) -> dict[str, object]:
     assert data.labelled is not None
     name = shown(data.labelled)
     read = partial(read_tagged, normalised=_normaliser(text)) if data.labels_of == "token" else read_labelled
@@ -180,10 +187,10 @@ def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress
         parts = dict(zip(("train", "valid"), _held_out(train, counts, data.seed, name), strict=True))
     if data.test_labelled is not None:
         parts["test"] = _known(data.test_labelled, read, labels)
-    tokenizer = learn(text, (row.text for row in parts["train"]))
-    save_tokenizers(TokenizerPair(tokenizer, tokenizer, joint=True), staging / "tokenizers")
+    tokenizers = known or learn_single(text, (row.text for row in parts["train"]))
+    save_tokenizers(tokenizers, staging / "tokenizers")
     for part, rows in parts.items():
-        write_labelled(staging / part, rows, tokenizer, labels, data.max_length, data.labels_of)
+        write_labelled(staging / part, rows, tokenizers.source, labels, data.max_length, data.labels_of)
         if not len(LabelledCorpus(staging / part)):
             raise DataError(
                 f"{name}: no {part} texts left of at most data.max_length = {data.max_length} tokens; raise it"

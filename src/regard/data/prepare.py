@@ -25,7 +25,7 @@ from regard.data.inputs import INPUT_ROLES, Inputs, open_inputs
 from regard.data.readers import Languages, Pair
 from regard.errors import DataError
 from regard.metrics.alignment import Links
-from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers
+from regard.text.build import TokenizerPair, known_by, learn_pair, load_tokenizers, save_tokenizers
 from regard.text.config import TextConfig
 
 FORMAT = 1  # raised when the layout of an entry, or what the tokenisers make of a text, changes
@@ -54,16 +54,22 @@ class Prepared:
     held_out: bool  # whether the validation pairs were taken from the training text
 
 
-def prepare(data: DataConfig, text: TextConfig, cache: Path, progress: Progress | None = None) -> Prepared:
-    """Encode what `data` names with tokenisers learned as `text` says, or reuse the entry of `cache` that holds it."""
+def prepare(
+    data: DataConfig,
+    text: TextConfig,
+    cache: Path,
+    progress: Progress | None = None,
+    known: TokenizerPair | None = None,
+) -> Prepared:
+    """Encode what `data` names with tokenisers learned as `text` says, or `known` ones, or reuse the entry of `cache` that holds it."""
     with settled(data, INPUT_ROLES, cache) as files:
         inputs = open_inputs(files)
-        key = _key(files, text, inputs)
-        directory, record = entry(cache, key, lambda staging: _build(staging, inputs, files, text, progress))
+        key = _key(files, text, inputs, known)
+        directory, record = entry(cache, key, lambda staging: _build(staging, inputs, files, text, progress, known))
         return _open(directory, key, record, inputs, languages(files))
 
 
-def _key(data: DataConfig, text: TextConfig, inputs: Inputs) -> str:
+def _key(data: DataConfig, text: TextConfig, inputs: Inputs, known: TokenizerPair | None) -> str:
     depends = {
         "format": [FORMAT, CORPUS_FORMAT],
         "inputs": inputs.fingerprint,
@@ -71,12 +77,18 @@ def _key(data: DataConfig, text: TextConfig, inputs: Inputs) -> str:
         "max_length": data.max_length,
         "seed": data.seed if inputs.validation is None else None,
         "languages": languages(data) if data.pairs or data.valid_pairs else None,  # choose the sides of .tmx and .jsonl
+        **known_by(known),
     }
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _build(
-    staging: Path, inputs: Inputs, data: DataConfig, text: TextConfig, progress: Progress | None
+    staging: Path,
+    inputs: Inputs,
+    data: DataConfig,
+    text: TextConfig,
+    progress: Progress | None,
+    known: TokenizerPair | None,
 ) -> dict[str, Any]:
     """Fill an entry. The tokenisers learn from training pairs only."""
     if inputs.alignments is not None:
@@ -96,7 +108,7 @@ def _build(
         validation = list(held.pairs)
         training = _Training(inputs.training, validation)
     _require_pairs(training, inputs.name, data.max_length)
-    tokenizers = learn_pair(
+    tokenizers = known or learn_pair(
         text, lambda: (pair for _, pair in reported(training.numbered(), "learning the vocabulary", progress))
     )
     save_tokenizers(tokenizers, staging / "tokenizers")

@@ -20,7 +20,7 @@ from regard.data.prepare import Progress, reported
 from regard.data.readers import read_lines, shown
 from regard.data.texts import FORMAT, TextCorpus, TextCounts, write_texts
 from regard.errors import DataError
-from regard.text.build import TokenizerPair, learn, load_tokenizers, save_tokenizers
+from regard.text.build import TokenizerPair, known_by, learn_single, load_tokenizers, save_tokenizers
 from regard.text.config import TextConfig
 
 ROLES = ("text", "valid_text", "test_text")
@@ -43,8 +43,14 @@ class PreparedTexts:
     held_out: bool  # whether the validation text was taken from the training text
 
 
-def prepare_texts(data: DataConfig, text: TextConfig, cache: Path, progress: Progress | None = None) -> PreparedTexts:
-    """Encode what `data` names with a tokeniser learned as `text` says, or reuse the entry of `cache` that holds it."""
+def prepare_texts(
+    data: DataConfig,
+    text: TextConfig,
+    cache: Path,
+    progress: Progress | None = None,
+    known: TokenizerPair | None = None,
+) -> PreparedTexts:
+    """Encode what `data` names with a tokeniser learned as `text` says, or a known one, or reuse the entry of `cache` that holds it."""
     assert data.text is not None, "a language model needs a text"
     with settled(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
@@ -53,9 +59,10 @@ def prepare_texts(data: DataConfig, text: TextConfig, cache: Path, progress: Pro
             "inputs": {role: digest_of(path) for role, path in paths.items()},
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
             "documents": data.documents,
+            **known_by(known),
         }
         key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32]
-        directory, _ = entry(cache, key, lambda staging: _build(staging, files, text, progress))
+        directory, _ = entry(cache, key, lambda staging: _build(staging, files, text, progress, known))
         return PreparedTexts(
             key=key,
             language=data.tgt_lang,
@@ -67,7 +74,9 @@ def prepare_texts(data: DataConfig, text: TextConfig, cache: Path, progress: Pro
         )
 
 
-def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress | None) -> dict[str, object]:
+def _build(
+    staging: Path, data: DataConfig, text: TextConfig, progress: Progress | None, known: TokenizerPair | None
+) -> dict[str, object]:
     """Fill an entry. The tokeniser learns from training text only."""
     assert data.text is not None
     everything = partial(_lines, data.text)
@@ -83,10 +92,10 @@ def _build(staging: Path, data: DataConfig, text: TextConfig, progress: Progress
     for part, lines in parts.items():
         if not any(line.strip() for line in lines()):
             raise DataError(f"{names[part]}: no text in it; give a file that has some")
-    tokenizer = learn(text, reported(parts["train"](), "learning the vocabulary", progress))
-    save_tokenizers(TokenizerPair(tokenizer, tokenizer, joint=True), staging / "tokenizers")
+    tokenizers = known or learn_single(text, reported(parts["train"](), "learning the vocabulary", progress))
+    save_tokenizers(tokenizers, staging / "tokenizers")
     counts: dict[str, TextCounts] = {
-        part: write_texts(staging / part, reported(lines(), "encoding", progress), tokenizer, data.documents)
+        part: write_texts(staging / part, reported(lines(), "encoding", progress), tokenizers.target, data.documents)
         for part, lines in parts.items()
     }
     return {"format": FORMAT, "counts": {part: asdict(count) for part, count in counts.items()}}

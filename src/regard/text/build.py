@@ -4,6 +4,7 @@ A directory holds `tokenizer.json` (what to build) and `joint.spm`, or `source.s
 with `.vocab.json`. Learning is deterministic: the same corpus and settings give the same bytes.
 """
 
+import hashlib
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +44,12 @@ def learn(config: TextConfig, lines: Iterable[str]) -> Tokenizer:
     return _learned(config, sample((line[:_READ] for line in lines if line.strip()), config.sample), "the corpus")
 
 
+def learn_single(config: TextConfig, lines: Iterable[str]) -> TokenizerPair:
+    """The tokeniser of one language, as a pair of itself."""
+    tokenizer = learn(config, lines)
+    return TokenizerPair(tokenizer, tokenizer, joint=True)
+
+
 def learn_pair(config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]]) -> TokenizerPair:
     """The tokenisers of a parallel corpus, which is read once and of which `config.sample` pairs are kept."""
     shortened = ((source[:_READ], target[:_READ]) for source, target in pairs() if source.strip() or target.strip())
@@ -75,6 +82,18 @@ def save_tokenizers(pair: TokenizerPair, directory: Path) -> None:
     kind, form, lowercase = pair.source.kind, pair.source.form, pair.source.lowercase
     about = {"format": _FORMAT, "kind": kind, "joint": pair.joint, "form": form, "lowercase": lowercase}
     write_whole(directory / CONFIG_FILE, to_json(about))
+
+
+def known_by(pair: TokenizerPair | None) -> dict[str, str]:
+    """What tells a text that is encoded with given tokenisers from one that learns its own."""
+    if pair is None:
+        return {}
+    digest = hashlib.sha256()
+    for name, tokenizer in _named(pair).items():
+        about = [name, tokenizer.kind, tokenizer.form, tokenizer.lowercase]
+        for part in (json.dumps(about).encode(), *tokenizer.files().values()):
+            digest.update(hashlib.sha256(part).digest())
+    return {"tokenizers": digest.hexdigest()}
 
 
 def load_tokenizers(directory: Path) -> TokenizerPair:

@@ -27,6 +27,8 @@ class TrainConfig(Settings):
 
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     """Decides the initial weights, the order of batches and every dropout."""
+    start: str | None = None
+    """A run or a bundle to train further (fine-tuning): its weights, vocabulary and model, but for the dropout; not given, from nothing."""
     batch_tokens: int = Field(default=1024, ge=1)
     """Tokens in a batch, padding included, on its longer side."""
     accumulate: int = Field(default=1, ge=1)

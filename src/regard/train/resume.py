@@ -8,7 +8,7 @@ import torch
 from regard.bundle.bundle import load_bundle, new_network
 from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import REQUIRED
+from regard.bundle.opened import REQUIRED, OpenBundle
 from regard.errors import BundleError, TrainError
 from regard.files import remove_leftovers
 from regard.train.average import MovingAverage
@@ -19,18 +19,21 @@ from regard.train.loop import Job
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
+from regard.train.start import take_weights
 from regard.train.team import share_weights, team_size
 
 
 def resumed_job(
-    config: RunConfig, out: Path, objective: Objective, device: torch.device
+    config: RunConfig, out: Path, objective: Objective, device: torch.device, start: OpenBundle | None = None
 ) -> tuple[Job, tuple[str, ...]]:
-    """A fresh network, or the one of the newest checkpoint that is whole."""
+    """A fresh network, or the one of `start`, or that of the newest checkpoint that is whole."""
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
     torch.manual_seed(config.train.seed)
     network = new_network(objective.bundle)
     objective.begin(network)
+    if start is not None:
+        take_weights(network, start, objective.bundle.labels)
     network.to(device)
     workers = team_size(device)
     if workers > 1:
@@ -54,6 +57,8 @@ def resumed_job(
         )
     if name is not None:
         complaints += _restore(job, name)
+    elif start is not None:
+        complaints.append(f"it starts as {start.directory}, with the model and vocabulary of that")
     cut_back(out / "log.jsonl", job.progress.step)
     return job, tuple(complaints)
 

@@ -18,7 +18,7 @@ import torch
 from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import REQUIRED
+from regard.bundle.opened import REQUIRED, OpenBundle
 from regard.data.labelled import prepare_labelled
 from regard.data.prepare import prepare
 from regard.data.prepare_texts import prepare_texts
@@ -26,6 +26,7 @@ from regard.errors import BundleError, TrainError
 from regard.files import cache_directory, disk_errors, to_json, to_json_line, write_whole
 from regard.models.config import MarkovConfig, Task
 from regard.settings import read_json
+from regard.text.build import TokenizerPair
 from regard.train import tensorboard
 from regard.train.average import mean_weights
 from regard.train.checkpoint import checkpoints, step_of
@@ -41,6 +42,7 @@ from regard.train.objective import Final, Objective
 from regard.train.progress import Progress
 from regard.train.resume import resumed_job
 from regard.train.signals import stop_requests
+from regard.train.start import start_of, taken_over
 from regard.train.translating import Translating
 
 Listener = Callable[[Event], None]
@@ -64,14 +66,17 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
     keep_large_blocks()
     chosen = config.train.device
     device = resolve_device(("cuda" if torch.cuda.is_available() else "cpu") if chosen == "auto" else chosen)
+    start = start_of(config)
+    config = config if start is None else taken_over(config, start)
     with _claimed(out):
         _refuse_other_settings(config, out)
         if (out / METRICS).exists():
             return Run(out, "finished", read_json(out / METRICS), None, None)
-        objective = OBJECTIVES[config.task](config, _telling(listeners or []))
+        known = None if start is None else start.tokenizers
+        objective = OBJECTIVES[config.task](config, known, _telling(listeners or []))
         write_whole(out / CONFIG, to_json(config.model_dump(mode="json")))
         with ExitStack() as stack:
-            work, started, finish = _begin(config, out, objective, device)
+            work, started, finish = _begin(config, out, objective, device, start)
             everyone = [*_logs(out, started.step, stack), *(listeners or [])]
             asked = stack.enter_context(stop_requests())
             reason = _follow(started, work(lambda: bool(asked)), everyone)
@@ -81,19 +86,22 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
         return Run(out, reason, final.metrics, final, objective)
 
 
-def _translating(config: RunConfig, tell: Callable[[str, int], None]) -> Translating:
-    return Translating(config, prepare(config.data, config.text, cache_directory() / "corpora", tell))
+Tell = Callable[[str, int], None]
 
 
-def _generating(config: RunConfig, tell: Callable[[str, int], None]) -> Generating:
-    return Generating(config, prepare_texts(config.data, config.text, cache_directory() / "corpora", tell))
+def _translating(config: RunConfig, known: TokenizerPair | None, tell: Tell) -> Translating:
+    return Translating(config, prepare(config.data, config.text, cache_directory() / "corpora", tell, known))
 
 
-def _classifying(config: RunConfig, tell: Callable[[str, int], None]) -> Classifying:
-    return Classifying(config, prepare_labelled(config.data, config.text, cache_directory() / "corpora", tell))
+def _generating(config: RunConfig, known: TokenizerPair | None, tell: Tell) -> Generating:
+    return Generating(config, prepare_texts(config.data, config.text, cache_directory() / "corpora", tell, known))
 
 
-OBJECTIVES: dict[Task, Callable[[RunConfig, Callable[[str, int], None]], Objective]] = {
+def _classifying(config: RunConfig, known: TokenizerPair | None, tell: Tell) -> Classifying:
+    return Classifying(config, prepare_labelled(config.data, config.text, cache_directory() / "corpora", tell, known))
+
+
+OBJECTIVES: dict[Task, Callable[[RunConfig, TokenizerPair | None, Tell], Objective]] = {
     "translate": _translating,
     "generate": _generating,
     "classify": _classifying,
@@ -103,14 +111,16 @@ Work = Callable[[Callable[[], bool]], Generator[Event, None, None]]
 Finish = Callable[[], dict[str, Any]]
 
 
-def _begin(config: RunConfig, out: Path, objective: Objective, device: torch.device) -> tuple[Work, Started, Finish]:
+def _begin(
+    config: RunConfig, out: Path, objective: Objective, device: torch.device, start: OpenBundle | None
+) -> tuple[Work, Started, Finish]:
     """What makes the model, what is told first of it, and what is done, and told in metrics.json, when it is made."""
     if isinstance(config.model, MarkovConfig):
         assert isinstance(objective, Generating)
         counting = Counting(config.model, objective, out)
         cut_back(out / "log.jsonl", -1)  # what was interrupted is begun anew
         return counting.events, _started(objective, device), counting.cost
-    job, notes = resumed_job(config, out, objective, device)
+    job, notes = resumed_job(config, out, objective, device, start)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, device, job.progress, parameters, notes)
 
@@ -127,7 +137,7 @@ def _begin(config: RunConfig, out: Path, objective: Objective, device: torch.dev
     return partial(training, job), started, finish
 
 
-def _telling(listeners: list[Listener]) -> Callable[[str, int], None]:
+def _telling(listeners: list[Listener]) -> Tell:
     """What `prepare` reports, as events."""
 
     def tell(doing: str, pairs: int) -> None:

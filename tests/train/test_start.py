@@ -1,0 +1,130 @@
+"""Training that starts from another model: with its weights, vocabulary and shape, whatever the new text is like."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.bundle.bundle import load_bundle
+from regard.bundle.locate import find_bundle
+from regard.errors import ConfigError, RegardError
+from regard.settings import merged
+from regard.train.config import RunConfig
+from regard.train.events import Started, Step
+from regard.train.start import start_of, taken_over
+from train.runs import run, small_settings, steps, stop_after
+
+STILL = {"learning_rate": 1e-9, "max_steps": 3}  # so that what comes out is what went in
+
+
+def without(settings: dict[str, Any], *tables: str) -> dict[str, Any]:
+    return {name: table for name, table in settings.items() if name not in tables}
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> dict[str, Any]:
+    """Text of the same task with letters and words of its own."""
+    lines = [f"wxyz {'zw' * (n % 3 + 1)} {n}" for n in range(40)]
+    (tmp_path / "other.xx").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "other.yy").write_text("".join(f"{line.upper()}\n" for line in lines), encoding="utf-8")
+    return {"data": {"src": str(tmp_path / "other.xx"), "tgt": str(tmp_path / "other.yy")}}
+
+
+def settings_of(task: str, home: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of a run, and the data of another."""
+    words = [f"{'fine' if n % 2 else 'dull'} {'film' * (n % 3)} {n}" for n in range(60)]
+    (home / "text.txt").write_text("".join(f"{line}\n" for line in words), encoding="utf-8")
+    (home / "other.txt").write_text("".join(f"another {line}\n" for line in words), encoding="utf-8")
+    for name, kinds in (("labelled.tsv", ("bad", "good")), ("relabelled.tsv", ("bad", "good"))):
+        rows = "".join(f"{name[0]} {line}\t{kinds[n % 2]}\n" for n, line in enumerate(words))
+        (home / name).write_text(rows, encoding="utf-8")
+    train = {"max_steps": 6, "batch_tokens": 128, "validate_every": 3, "save_every": 3, "warmup": 2, "samples": 1}
+    model = {"kind": "recurrent", "layers": 1, "width": 16}
+    if task == "generate":
+        data, more = {"text": str(home / "text.txt")}, {"text": str(home / "other.txt")}
+    else:
+        data, more = {"labelled": str(home / "labelled.tsv")}, {"labelled": str(home / "relabelled.tsv")}
+    common = {"task": task, "train": train}
+    return {**common, "data": data, "text": {"kind": "char"}, "model": model}, {**common, "data": more}
+
+
+def assert_taken_over(base: Path, further: Path) -> None:
+    first, second = (load_bundle(find_bundle(path)) for path in (base, further))
+    assert second.config.model == first.config.model
+    assert second.tokenizers.source.vocabulary.pieces == first.tokenizers.source.vocabulary.pieces
+    for (name, one), two in zip(first.model.state_dict().items(), second.model.state_dict().values(), strict=True):
+        torch.testing.assert_close(two, one, msg=name, atol=1e-6, rtol=0)
+
+
+def test_a_translator_is_taken_over_with_its_vocabulary(tmp_path: Path, other: dict[str, Any]) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    train = merged(settings["train"], {**STILL, "start": str(tmp_path / "base")})
+    _, events = run({**other, "train": train}, tmp_path / "further")
+    assert_taken_over(tmp_path / "base", tmp_path / "further")
+    [started] = [event for event in events if isinstance(event, Started)]
+    assert any(str(tmp_path / "base") in note for note in started.notes)
+
+
+@pytest.mark.parametrize("task", ["generate", "classify"])
+def test_other_tasks_are_taken_over_too(task: str, tmp_path: Path) -> None:
+    settings, further = settings_of(task, tmp_path)
+    run(settings, tmp_path / "base")
+    run(further, tmp_path / "further", **STILL, start=str(tmp_path / "base"))
+    assert_taken_over(tmp_path / "base", tmp_path / "further")
+
+
+def test_it_knows_what_the_first_run_learned_and_learns_more(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base", max_steps=60)
+    _, events = run(without(settings, "text", "model"), tmp_path / "further", start=str(tmp_path / "base"))
+    _, fresh = run(settings, tmp_path / "fresh")
+    first, nothing = (next(one.nll for one in told if isinstance(one, Step)) for told in (events, fresh))
+    assert first < 0.8 * nothing
+
+
+def test_a_run_that_was_stopped_goes_on_from_its_own_checkpoint(tmp_path: Path, other: dict[str, Any]) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    further = {**other, "train": merged(settings["train"], {"start": str(tmp_path / "base")})}
+    run(further, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(further, tmp_path / "cut", stop_after(8))
+    run(further, tmp_path / "cut")
+    assert steps(tmp_path / "cut") == steps(tmp_path / "whole")
+
+
+def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    base = tmp_path / "base"
+    run(settings, base)
+    plain = merged(without(settings, "text", "model"), {"train": {"start": str(base)}})
+
+    def complaint(changes: dict[str, Any]) -> str:
+        config = RunConfig.parse(merged(plain, changes))
+        with pytest.raises(RegardError) as caught:
+            taken_over(config, start_of(config) or pytest.fail("there is one"))
+        return str(caught.value)
+
+    where = f"training starts from {base}, where it is"
+    assert complaint({"model": {"width": 32}}) == f"model.width = 32: {where} 16; leave it out"
+    assert (
+        complaint({"model": {"kind": "recurrent"}}) == f"model.kind = 'recurrent': {where} 'transformer'; leave it out"
+    )
+    assert complaint({"text": {"kind": "char"}}) == f"text.kind = 'char': {where} 'bpe'; leave it out"
+    assert complaint({"train": {"start": str(tmp_path / "none")}}).startswith(f"{tmp_path / 'none'}: no such directory")
+    task = complaint({"task": "generate", "data": {"src": None, "tgt": None, "text": "a"}})
+    assert task.startswith(f"train.start = {str(base)!r}: a model to translate, not to generate")
+    same = RunConfig.parse(merged(plain, {"model": {"width": 16, "dropout": 0.5}}))
+    taken = taken_over(same, start_of(same) or pytest.fail("there is one"))
+    assert (taken.model.kind, taken.model.dropout, taken.text.kind) == ("transformer", 0.5, "bpe")
+
+
+def test_a_classifier_keeps_its_labels(tmp_path: Path) -> None:
+    settings, further = settings_of("classify", tmp_path)
+    run(settings, tmp_path / "base")
+    (tmp_path / "relabelled.tsv").write_text("fine\tgood\ndull\tsad\n" * 10, encoding="utf-8")
+    with pytest.raises(ConfigError, match="tells bad, good apart, and the texts have the labels good, sad"):
+        run(further, tmp_path / "further", start=str(tmp_path / "base"))
+    assert not (tmp_path / "further/checkpoints").exists()
