@@ -12,6 +12,7 @@ from regard.settings import read_json, read_toml
 from regard.train.config import RunConfig
 from regard.train.events import Event
 from regard.train.run import Run, train_run
+from regard.train.start import run_config
 from regard.translator import Model, load
 
 __all__ = ["Explanation", "Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
@@ -28,9 +29,9 @@ def train(
     """
     if isinstance(config, str | Path):
         path = Path(config)
-        config = RunConfig.parse(read_json(path) if path.suffix == ".json" else read_toml(path), str(path))
+        config = run_config(read_json(path) if path.suffix == ".json" else read_toml(path), str(path))
     elif not isinstance(config, RunConfig):
-        config = RunConfig.parse(config)
+        config = run_config(config)
     run = train_run(config, Path(out), [on_event] if on_event is not None else [])
     made_before = run.reason == "finished" and (run.directory / "report.html").exists()
     if run.metrics is not None and not made_before:

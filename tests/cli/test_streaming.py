@@ -38,7 +38,7 @@ def left_over(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir() if "partial" in path.name)
 
 
-def stopped_half_way(command, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+def stopped_half_way(command, monkeypatch: pytest.MonkeyPatch, *arguments: object, verb: str = "translate") -> None:
     """The command, as if Ctrl-C had been pressed when two windows were written."""
     from regard.cli.resumable import ResumableFile
 
@@ -52,7 +52,7 @@ def stopped_half_way(command, monkeypatch: pytest.MonkeyPatch, *arguments: objec
 
     with monkeypatch.context() as patched:
         patched.setattr(ResumableFile, "add", interrupted)
-        result = command("translate", *arguments)
+        result = command(verb, *arguments)
     assert result.code == 130
     assert "512 lines are done and kept in" in result.err
 
@@ -64,6 +64,32 @@ def test_many_windows_in_order_whatever_the_engine(command, small_run, text: Pat
         assert result.out == expected, engine
     alone = [command("translate", small_run, *OPTIONS, stdin=LINES[place]).out for place in (0, 300, 899)]
     assert alone == [f"{expected.splitlines()[place]}\n" for place in (0, 300, 899)]
+
+
+def test_labels_are_gone_on_with_too(command, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "data.tsv"
+    data.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(LINES[:40])), encoding="utf-8")
+    changes = ("--set", "model.kind=bag", "--set", "text.kind=char", "--set", "train.max_epochs=1")
+    assert command("train", "--task", "classify", "--data", data, "--out", tmp_path / "run", *changes).code == 0
+    whole = command("classify", tmp_path / "run", "-i", text).out
+    arguments = [tmp_path / "run", "-i", text, "-o", tmp_path / "labels"]
+    stopped_half_way(command, monkeypatch, *arguments, verb="classify")
+    again = command("classify", *arguments)
+    assert (again.code, "going on after line 512" in again.err) == (0, True)
+    assert (tmp_path / "labels").read_text(encoding="utf-8") == whole
+
+
+def test_a_bad_line_before_the_interruption_is_told_of_in_the_end(
+    command, small_run, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = tmp_path / "bad.fr"
+    bad.write_bytes(b"je dors\n\xff\xfe\n" + text.read_bytes())
+    arguments = [small_run, "-i", bad, "-o", tmp_path / "out", *OPTIONS]
+    stopped_half_way(command, monkeypatch, *arguments)
+    line = complaint(command("translate", *arguments))
+    assert f"{bad}:2" in line
+    assert "here 1" in line
+    assert (tmp_path / "out").read_text(encoding="utf-8").splitlines()[1] == ""
 
 
 @pytest.mark.parametrize("name", ["out.en", "out.en.gz"])

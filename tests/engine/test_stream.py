@@ -93,7 +93,7 @@ def test_who_stops_reading_does_not_wait_for_the_rest() -> None:
     results.close()
     assert len(begun) < 51
     assert threading.active_count() == 1 or not any(
-        thread.name.startswith("translate") for thread in threading.enumerate()
+        thread.name.startswith("stream") for thread in threading.enumerate()
     )
 
 

@@ -21,9 +21,9 @@ from safetensors.torch import load_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.settings import merged
-from regard.train.config import RunConfig
 from regard.train.events import Event, Started, Step
 from regard.train.run import Listener, Run, train_run
+from regard.train.start import run_config
 
 LETTERS = "abcdefgh"
 EVERYTHING = {"optimizer": "adamw", "ema": 0.9, "accumulate": 2, "schedule": "inverse_sqrt", "consistency": 1.0}
@@ -52,7 +52,7 @@ def _word(number: int) -> str:
 def run(settings: dict[str, Any], out: Path, *listeners: Listener, **changes: Any) -> tuple[Run, list[Event]]:
     """Train here; the events are what it told."""
     events: list[Event] = []
-    config = RunConfig.parse(merged(settings, {"train": changes}))
+    config = run_config(merged(settings, {"train": changes}))
     return train_run(config, out, [events.append, *listeners]), events
 
 

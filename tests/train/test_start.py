@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 import torch
 
-from regard.bundle.bundle import load_bundle
+from regard.bundle.bundle import load_bundle, rewrite_config
+from regard.bundle.config import AlignmentConfig, read_config
 from regard.bundle.locate import find_bundle
 from regard.errors import ConfigError, RegardError
 from regard.settings import merged
-from regard.train.config import RunConfig
 from regard.train.events import Started, Step
-from regard.train.start import start_of, taken_over
+from regard.train.run import train_run
+from regard.train.start import run_config
+from regard.train.sweep import grid, is_done, places
 from train.runs import run, small_settings, steps, stop_after
 
 STILL = {"learning_rate": 1e-9, "max_steps": 3}  # so that what comes out is what went in
@@ -67,9 +69,10 @@ def test_a_translator_is_taken_over_with_its_vocabulary(tmp_path: Path, other: d
     assert any(str(tmp_path / "base") in note for note in started.notes)
 
 
-@pytest.mark.parametrize("task", ["generate", "classify"])
-def test_other_tasks_are_taken_over_too(task: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("task", "model"), [("generate", {}), ("classify", {}), ("classify", {"kind": "bag"})])
+def test_other_tasks_are_taken_over_too(task: str, model: dict[str, Any], tmp_path: Path) -> None:
     settings, further = settings_of(task, tmp_path)
+    settings["model"] = model or settings["model"]
     run(settings, tmp_path / "base")
     run(further, tmp_path / "further", **STILL, start=str(tmp_path / "base"))
     assert_taken_over(tmp_path / "base", tmp_path / "further")
@@ -102,23 +105,70 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
     plain = merged(without(settings, "text", "model"), {"train": {"start": str(base)}})
 
     def complaint(changes: dict[str, Any]) -> str:
-        config = RunConfig.parse(merged(plain, changes))
         with pytest.raises(RegardError) as caught:
-            taken_over(config, start_of(config) or pytest.fail("there is one"))
+            run_config(merged(plain, changes))
         return str(caught.value)
 
     where = f"training starts from {base}, where it is"
-    assert complaint({"model": {"width": 32}}) == f"model.width = 32: {where} 16; leave it out"
+    assert complaint({"model": {"width": 128}}) == f"model.width = 128: {where} 16; leave it out"
+    assert complaint({"model": {"preset": "base"}}) == f"model.preset = 'base': {where} 'tiny'; leave it out"
     assert (
         complaint({"model": {"kind": "recurrent"}}) == f"model.kind = 'recurrent': {where} 'transformer'; leave it out"
     )
     assert complaint({"text": {"kind": "char"}}) == f"text.kind = 'char': {where} 'bpe'; leave it out"
+    assert complaint({"text": {"lowercase": True}}) == f"text.lowercase = True: {where} False; leave it out"
+    assert complaint({"task": "generate"}) == f"task = 'generate': {where} 'translate'; leave it out"
     assert complaint({"train": {"start": str(tmp_path / "none")}}).startswith(f"{tmp_path / 'none'}: no such directory")
-    task = complaint({"task": "generate", "data": {"src": None, "tgt": None, "text": "a"}})
-    assert task.startswith(f"train.start = {str(base)!r}: a model to translate, not to generate")
-    same = RunConfig.parse(merged(plain, {"model": {"width": 16, "dropout": 0.5}}))
-    taken = taken_over(same, start_of(same) or pytest.fail("there is one"))
-    assert (taken.model.kind, taken.model.dropout, taken.text.kind) == ("transformer", 0.5, "bpe")
+
+
+def test_what_the_base_was_trained_with_may_be_repeated(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    start = {"train": {"start": str(tmp_path / "base")}}
+    repeated = run_config(merged(settings, start))
+    assert (repeated.model.layers, repeated.text.dropout) == (1, 0.2)
+    filled = run_config(merged(without(settings, "text", "model"), merged(start, {"model": {"dropout": 0.5}})))
+    assert filled.model == repeated.model.model_copy(update={"dropout": 0.5})
+    assert filled.text.kind == repeated.text.kind
+
+
+def test_a_sweep_of_runs_that_start_from_a_model_goes_on(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    values = merged(without(settings, "text", "model"), {"train": {"start": str(tmp_path / "base"), "max_steps": 2}})
+    [cell] = grid(values, ["train.seed=3"])
+    [place] = places([cell], tmp_path / "cells")
+    train_run(cell.config, place)
+    assert places(grid(values, ["train.seed=3"]), tmp_path / "cells") == [place]
+    assert is_done(place)
+
+
+def test_a_way_to_align_is_kept(tmp_path: Path, other: dict[str, Any]) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    directory = find_bundle(tmp_path / "base")
+    known = AlignmentConfig(heads=((0, 1),), links="both")
+    rewrite_config(directory, read_config(directory).model_copy(update={"alignment": known}))
+    run(other, tmp_path / "further", start=str(tmp_path / "base"), max_steps=1)
+    assert read_config(find_bundle(tmp_path / "further")).alignment == known
+
+
+def test_a_tagger_is_not_taken_for_a_classifier_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "tagged.tsv").write_text("they\tP\ncan\tV\n\n" * 10, encoding="utf-8")
+    settings, _ = settings_of("classify", tmp_path)
+    tagging = {**settings, "data": {"labelled": str(tmp_path / "tagged.tsv"), "labels_of": "token"}}
+    run(tagging, tmp_path / "base")
+    further = {"data": {"labelled": str(tmp_path / "tagged.tsv")}, "train": {"start": str(tmp_path / "base")}}
+    assert run_config(further).data.labels_of == "token"
+    with pytest.raises(ConfigError, match=r"data.labels_of = 'text': training starts from .* where it is 'token'"):
+        run_config(merged(further, {"data": {"labels_of": "text"}}))
+
+
+def test_a_counted_model_is_refused(tmp_path: Path) -> None:
+    settings, further = settings_of("generate", tmp_path)
+    run({**settings, "model": {"kind": "markov", "order": 1}}, tmp_path / "base")
+    with pytest.raises(ConfigError, match="a model that was counted is not trained further"):
+        run(further, tmp_path / "further", start=str(tmp_path / "base"))
 
 
 def test_a_classifier_keeps_its_labels(tmp_path: Path) -> None:
@@ -127,4 +177,4 @@ def test_a_classifier_keeps_its_labels(tmp_path: Path) -> None:
     (tmp_path / "relabelled.tsv").write_text("fine\tgood\ndull\tsad\n" * 10, encoding="utf-8")
     with pytest.raises(ConfigError, match="tells bad, good apart, and the texts have the labels good, sad"):
         run(further, tmp_path / "further", start=str(tmp_path / "base"))
-    assert not (tmp_path / "further/checkpoints").exists()
+    assert not (tmp_path / "further").exists()

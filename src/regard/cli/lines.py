@@ -63,7 +63,6 @@ def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *,
 
     typed = input_file == "-" and sys.stdin.isatty()  # a person waits for the answer to each line
     source = _Source(input_file)
-    invalid: list[str] = []
     with _destination(output_file, settings, source) as write, _Progress(work.name, source) as progress:
         begun: list[_Window] = []
 
@@ -89,10 +88,10 @@ def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *,
                     for remark in answer.remarks:
                         progress.say(remark)
                 write("".join(answer.lines for answer in answers), window)
-                invalid += window.invalid.values()
                 progress.update(window)
-    if invalid:
-        raise DataError(f"{invalid[0]}; lines that are not UTF-8, here {len(invalid):,}, are empty in the output")
+    if source.invalid:
+        first, count = source.invalid[0], len(source.invalid)
+        raise DataError(f"{first}; lines that are not UTF-8, here {count:,}, are empty in the output")
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ class _Window:
     """The number of the first, from 0."""
     texts: list[str]
     """A line that is not UTF-8 is empty."""
-    invalid: dict[int, str]
-    """What was wrong with those, by their place in the window."""
+    invalid: list[int]
+    """The places of those in the window."""
     end: int
     """Bytes of the input up to its end."""
     digest: str
@@ -120,6 +119,7 @@ class _Source:
         self._path, self._raw = path, read_raw(path)
         self._hash = hashlib.sha256()
         self.lines, self.bytes = 0, 0
+        self.invalid: list[str] = []  # what was wrong with lines that are not UTF-8
         self.size = (
             None if path == "-" or path.endswith(".gz") or not Path(path).is_file() else Path(path).stat().st_size
         )
@@ -130,26 +130,28 @@ class _Source:
 
     def skip(self, lines: int) -> None:
         """Go past what an earlier command has done."""
-        for _ in islice(self._read(), lines):
-            pass
+        for line in islice(self._read(), lines):
+            self._decoded(line, self.lines)
 
     def windows(self, largest: int) -> Iterator[_Window]:
-        from regard.data.readers import decode_line
         from regard.engine.stream import windows
-        from regard.errors import DataError
 
         first = self.lines
         for raw in windows(self._read(), first, largest):
-            texts: list[str] = []
-            invalid: dict[int, str] = {}
-            for place, line in enumerate(raw):
-                try:
-                    texts.append(decode_line(line, self._path, first + place + 1))
-                except DataError as error:
-                    texts.append("")
-                    invalid[place] = str(error)
-            yield _Window(first, texts, invalid, self.bytes, self.digest)
+            texts = [self._decoded(line, number) for number, line in enumerate(raw, first + 1)]
+            invalid = [place for place, text in enumerate(texts) if text is None]
+            yield _Window(first, [text or "" for text in texts], invalid, self.bytes, self.digest)
             first = self.lines
+
+    def _decoded(self, line: bytes, number: int) -> str | None:
+        from regard.data.readers import decode_line
+        from regard.errors import DataError
+
+        try:
+            return decode_line(line, self._path, number)
+        except DataError as error:
+            self.invalid.append(str(error))
+            return None
 
     def _read(self) -> Iterator[bytes]:
         for line in self._raw:

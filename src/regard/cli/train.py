@@ -86,9 +86,9 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     """Train as the command does, with a bar and the results on stderr; if interrupted, the command ends here."""
     from regard.cli.progress import TrainingProgress
     from regard.cli.streams import say
-    from regard.train.config import RunConfig
+    from regard.train.start import run_config
 
-    config = RunConfig.parse(values, where)
+    config = run_config(values, where)
     say("loading torch ..")
     from regard.api import train as train_run
 

@@ -46,7 +46,7 @@ def streamed(
     those of like width, a batch of at most `together` (`length_batches`), or all if that is None. `ahead`: windows that are begun before
     the results of the first are asked for.
     """
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="translate")
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="stream")
     begun: deque[_Begun[Result]] = deque()
     try:
         failures: list[Exception] = []

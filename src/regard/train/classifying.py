@@ -22,6 +22,7 @@ from regard.text.build import TokenizerPair
 from regard.train.config import RunConfig
 from regard.train.events import Sample
 from regard.train.objective import Final, Measured
+from regard.train.start import inherited
 from regard.train.translating import vocabulary_sizes
 from regard.train.validate import corpus_loss
 
@@ -29,12 +30,12 @@ from regard.train.validate import corpus_loss
 class Classifying:
     """An objective."""
 
-    def __init__(self, config: RunConfig, prepared: PreparedLabelled) -> None:
+    def __init__(self, config: RunConfig, prepared: PreparedLabelled, base: BundleConfig | None = None) -> None:
         self.config, self.prepared = config, prepared
         vocabulary, labels = prepared.tokenizers.source.vocabulary, len(prepared.labels)
         self.examples = Texts(prepared.train, vocabulary.pad, vocabulary.EOS, labels)
         self._valid = Texts(prepared.valid, vocabulary.pad, vocabulary.EOS, labels)
-        self.bundle = BundleConfig(
+        own = BundleConfig(
             task="classify",
             model=config.model,
             languages=Languages(source=prepared.language),
@@ -42,6 +43,7 @@ class Classifying:
             labels=prepared.labels,
             labels_of=config.data.labels_of,
         )
+        self.bundle = inherited(own, base)
 
     @property
     def key(self) -> str:

@@ -18,6 +18,7 @@ from regard.text.build import TokenizerPair
 from regard.train.config import RunConfig
 from regard.train.events import Sample
 from regard.train.objective import Final, Measured
+from regard.train.start import inherited
 from regard.train.translating import vocabulary_sizes
 from regard.train.validate import corpus_loss
 
@@ -30,20 +31,21 @@ TOP_P = 0.95  # what is drawn for a sample is not the least probable
 class Generating:
     """An objective."""
 
-    def __init__(self, config: RunConfig, prepared: PreparedTexts) -> None:
+    def __init__(self, config: RunConfig, prepared: PreparedTexts, base: BundleConfig | None = None) -> None:
         self.config, self.prepared = config, prepared
         pad, longest = prepared.tokenizers.target.vocabulary.pad, config.data.max_length
         self.examples = Contexts(prepared.train, pad, longest, moving=True)
         self._valid = Contexts(prepared.valid, pad, longest, moving=False)
         counted = isinstance(config.model, MarkovConfig)
         self.texts = TextsConfig(documents=config.data.documents, context=COUNTED if counted else longest)
-        self.bundle = BundleConfig(
+        own = BundleConfig(
             task="generate",
             model=config.model,
             languages=Languages(target=prepared.language),
             vocabulary=vocabulary_sizes(prepared.tokenizers),
             texts=self.texts,
         )
+        self.bundle = inherited(own, base)
 
     @property
     def key(self) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from regard.bundle.bundle import load_bundle, new_network
+from regard.bundle.bundle import load_bundle, new_network, read_network
 from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED, OpenBundle
@@ -19,21 +19,28 @@ from regard.train.loop import Job
 from regard.train.objective import Objective
 from regard.train.optimizer import Optimizer
 from regard.train.progress import Progress
-from regard.train.start import take_weights
+from regard.train.start import remarks
 from regard.train.team import share_weights, team_size
 
 
 def resumed_job(
-    config: RunConfig, out: Path, objective: Objective, device: torch.device, start: OpenBundle | None = None
+    config: RunConfig, out: Path, objective: Objective, device: torch.device, base: OpenBundle | None = None
 ) -> tuple[Job, tuple[str, ...]]:
-    """A fresh network, or the one of `start`, or that of the newest checkpoint that is whole."""
+    """A fresh network, or that of `base`, or that of the newest checkpoint that is whole."""
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
+    name, complaints = newest_valid(out)
+    if name is None and complaints:
+        raise TrainError(
+            f"{out}: no checkpoint can be used ({'; '.join(complaints)}); restore one or choose another --out"
+        )
     torch.manual_seed(config.train.seed)
     network = new_network(objective.bundle)
-    objective.begin(network)
-    if start is not None:
-        take_weights(network, start, objective.bundle.labels)
+    if base is None:
+        objective.begin(network)
+    elif name is None:
+        network.load_state_dict(read_network(base).state_dict())
+        complaints += remarks(objective.bundle, base)
     network.to(device)
     workers = team_size(device)
     if workers > 1:
@@ -50,15 +57,8 @@ def resumed_job(
         device=device,
         workers=workers,
     )
-    name, complaints = newest_valid(out)
-    if name is None and complaints:
-        raise TrainError(
-            f"{out}: no checkpoint can be used ({'; '.join(complaints)}); restore one or choose another --out"
-        )
     if name is not None:
         complaints += _restore(job, name)
-    elif start is not None:
-        complaints.append(f"it starts as {start.directory}, with the model and vocabulary of that")
     cut_back(out / "log.jsonl", job.progress.step)
     return job, tuple(complaints)
 

@@ -16,10 +16,12 @@ from typing import Any, TextIO
 import torch
 
 from regard.bundle.bundle import resolve_device, save_bundle
+from regard.bundle.config import BundleConfig
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED, OpenBundle
 from regard.data.labelled import prepare_labelled
+from regard.data.prepare import Progress as Tell
 from regard.data.prepare import prepare
 from regard.data.prepare_texts import prepare_texts
 from regard.errors import BundleError, TrainError
@@ -42,7 +44,7 @@ from regard.train.objective import Final, Objective
 from regard.train.progress import Progress
 from regard.train.resume import resumed_job
 from regard.train.signals import stop_requests
-from regard.train.start import start_of, taken_over
+from regard.train.start import base_of, refuse_other_labels
 from regard.train.translating import Translating
 
 Listener = Callable[[Event], None]
@@ -66,17 +68,17 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
     keep_large_blocks()
     chosen = config.train.device
     device = resolve_device(("cuda" if torch.cuda.is_available() else "cpu") if chosen == "auto" else chosen)
-    start = start_of(config)
-    config = config if start is None else taken_over(config, start)
+    base = base_of(config)
     with _claimed(out):
         _refuse_other_settings(config, out)
         if (out / METRICS).exists():
             return Run(out, "finished", read_json(out / METRICS), None, None)
-        known = None if start is None else start.tokenizers
-        objective = OBJECTIVES[config.task](config, known, _telling(listeners or []))
+        objective = OBJECTIVES[config.task](config, base, _telling(listeners or []))
+        if base is not None:
+            refuse_other_labels(objective.bundle.labels, base)
         write_whole(out / CONFIG, to_json(config.model_dump(mode="json")))
         with ExitStack() as stack:
-            work, started, finish = _begin(config, out, objective, device, start)
+            work, started, finish = _begin(config, out, objective, device, base)
             everyone = [*_logs(out, started.step, stack), *(listeners or [])]
             asked = stack.enter_context(stop_requests())
             reason = _follow(started, work(lambda: bool(asked)), everyone)
@@ -86,22 +88,29 @@ def train_run(config: RunConfig, out: Path, listeners: list[Listener] | None = N
         return Run(out, reason, final.metrics, final, objective)
 
 
-Tell = Callable[[str, int], None]
+def _of(base: OpenBundle | None) -> tuple[TokenizerPair | None, BundleConfig | None]:
+    return (None, None) if base is None else (base.tokenizers, base.config)
 
 
-def _translating(config: RunConfig, known: TokenizerPair | None, tell: Tell) -> Translating:
-    return Translating(config, prepare(config.data, config.text, cache_directory() / "corpora", tell, known))
+def _translating(config: RunConfig, base: OpenBundle | None, tell: Tell) -> Translating:
+    known, said = _of(base)
+    prepared = prepare(config.data, config.text, cache_directory() / "corpora", tell, known)
+    return Translating(config, prepared, said)
 
 
-def _generating(config: RunConfig, known: TokenizerPair | None, tell: Tell) -> Generating:
-    return Generating(config, prepare_texts(config.data, config.text, cache_directory() / "corpora", tell, known))
+def _generating(config: RunConfig, base: OpenBundle | None, tell: Tell) -> Generating:
+    known, said = _of(base)
+    prepared = prepare_texts(config.data, config.text, cache_directory() / "corpora", tell, known)
+    return Generating(config, prepared, said)
 
 
-def _classifying(config: RunConfig, known: TokenizerPair | None, tell: Tell) -> Classifying:
-    return Classifying(config, prepare_labelled(config.data, config.text, cache_directory() / "corpora", tell, known))
+def _classifying(config: RunConfig, base: OpenBundle | None, tell: Tell) -> Classifying:
+    known, said = _of(base)
+    prepared = prepare_labelled(config.data, config.text, cache_directory() / "corpora", tell, known)
+    return Classifying(config, prepared, said)
 
 
-OBJECTIVES: dict[Task, Callable[[RunConfig, TokenizerPair | None, Tell], Objective]] = {
+OBJECTIVES: dict[Task, Callable[[RunConfig, OpenBundle | None, Tell], Objective]] = {
     "translate": _translating,
     "generate": _generating,
     "classify": _classifying,
@@ -112,7 +121,7 @@ Finish = Callable[[], dict[str, Any]]
 
 
 def _begin(
-    config: RunConfig, out: Path, objective: Objective, device: torch.device, start: OpenBundle | None
+    config: RunConfig, out: Path, objective: Objective, device: torch.device, base: OpenBundle | None
 ) -> tuple[Work, Started, Finish]:
     """What makes the model, what is told first of it, and what is done, and told in metrics.json, when it is made."""
     if isinstance(config.model, MarkovConfig):
@@ -120,7 +129,7 @@ def _begin(
         counting = Counting(config.model, objective, out)
         cut_back(out / "log.jsonl", -1)  # what was interrupted is begun anew
         return counting.events, _started(objective, device), counting.cost
-    job, notes = resumed_job(config, out, objective, device, start)
+    job, notes = resumed_job(config, out, objective, device, base)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, device, job.progress, parameters, notes)
 

@@ -1,81 +1,113 @@
-"""A run that does not start from nothing: it takes over the model of another, its weights, shape and vocabulary, and trains it further."""
+"""A run that does not start from nothing: it takes over another model, its weights, shape and vocabulary, and trains it further.
 
+What the base says of itself fills the settings that are not given, so that a run's config is as whole as any other's. No torch.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torch import nn
-
-from regard.bundle.bundle import read_network
+from regard.bundle.config import BundleConfig, Languages
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle, open_bundle
 from regard.errors import ConfigError
-from regard.models.config import MarkovConfig, TransformerConfig
-from regard.settings import Settings
-from regard.text.config import TextConfig
+from regard.models.config import MarkovConfig
+from regard.settings import merged
 from regard.train.config import RunConfig
 
 FREE = ("dropout",)  # what a run may have of its own
 
 
-def start_of(config: RunConfig) -> OpenBundle | None:
-    """The model that `train.start` names; None where training starts from nothing."""
+def run_config(values: Mapping[str, Any], where: str = "config") -> RunConfig:
+    """Settings, where nothing else is given those of the model that `train.start` names; what does not fit that is refused."""
+    train = values.get("train")
+    start = train.get("start") if isinstance(train, Mapping) else None
+    if not isinstance(start, str):
+        return RunConfig.parse(values, where)
+    base = open_bundle(find_bundle(start), verify=False)
+    own = _own(base)
+    model = values.get("model")
+    kinds = {"task": values.get("task"), "model.kind": model.get("kind") if isinstance(model, Mapping) else None}
+    for name, expected in (
+        ("task", own["task"]),
+        ("model.kind", own["model"]["kind"]),
+    ):  # they decide what settings there are
+        if kinds[name] not in (None, expected):
+            raise _refusal(start, name, kinds[name], expected)
+    config = RunConfig.parse(merged(own, values), where)
+    _refuse_others(config, base)
+    return config
+
+
+def base_of(config: RunConfig) -> OpenBundle | None:
+    """The model that training starts from, verified; None: from nothing."""
     if config.train.start is None:
         return None
-    bundle = open_bundle(find_bundle(config.train.start))
-    if bundle.config.task != config.task:
+    base = open_bundle(find_bundle(config.train.start))
+    _refuse_others(config, base)
+    return base
+
+
+def inherited(bundle: BundleConfig, base: BundleConfig | None) -> BundleConfig:
+    """What the bundles of a run say of themselves, and what only the base knows: its languages, and how words are aligned best."""
+    if base is None:
+        return bundle
+    ours, theirs = bundle.languages, base.languages
+    spoken = Languages(source=ours.source or theirs.source, target=ours.target or theirs.target)
+    return bundle.model_copy(update={"languages": spoken, "alignment": bundle.alignment or base.alignment})
+
+
+def refuse_other_labels(labels: tuple[str, ...], base: OpenBundle) -> None:
+    """A classifier has an output for each of its labels, no more and no fewer."""
+    if labels != base.config.labels:
         raise ConfigError(
-            f"train.start = {config.train.start!r}: a model to {bundle.config.task}, not to {config.task}; "
-            f"set task = {bundle.config.task!r}, or give another"
-        )
-    if isinstance(bundle.config.model, MarkovConfig):
-        raise ConfigError(
-            f"train.start = {config.train.start!r}: a model that was counted cannot be trained further; count all of the text anew"
-        )
-    return bundle
-
-
-def taken_over(config: RunConfig, bundle: OpenBundle) -> RunConfig:
-    """The settings, with the model and the vocabulary of the bundle; what the user asked for otherwise is refused."""
-    tokenizers, where = bundle.tokenizers, str(config.train.start)
-    text = TextConfig.model_validate(
-        {
-            "kind": tokenizers.source.kind,
-            "vocabulary": len(tokenizers.target.vocabulary) - 1,
-            "joint": tokenizers.joint,
-            "form": tokenizers.source.form,
-            "lowercase": tokenizers.source.lowercase,
-            "dropout": config.text.dropout,
-        }
-    )
-    model, given = bundle.config.model, config.model
-    if type(given) is not type(model) and not isinstance(given, TransformerConfig):
-        raise _refusal("model.kind", given.kind, where, model.kind)
-    _refuse_others("model", given, model, where)
-    _refuse_others("text", config.text, text, where)
-    own = {name: getattr(given, name) for name in FREE if name in given.model_fields_set}
-    values = {
-        **config.model_dump(),
-        "text": text.model_dump(),
-        "model": {**model.model_dump(), **own},
-    }
-    return RunConfig.parse(values, f"train.start = {where!r}")
-
-
-def _refuse_others(table: str, given: Settings, taken: Settings, where: str) -> None:
-    defaults = type(given)()
-    for name, value in given:
-        if name not in FREE and value not in (getattr(defaults, name), getattr(taken, name, None)):
-            raise _refusal(f"{table}.{name}", value, where, getattr(taken, name, None))
-
-
-def _refusal(name: str, value: Any, where: str, taken: Any) -> ConfigError:
-    return ConfigError(f"{name} = {value!r}: training starts from {where}, where it is {taken!r}; leave it out")
-
-
-def take_weights(network: nn.Module, bundle: OpenBundle, labels: tuple[str, ...]) -> None:
-    """Give a fresh network the weights of the bundle. labels: what a classifier tells apart in the new texts."""
-    if labels != bundle.config.labels:
-        raise ConfigError(
-            f"{bundle.directory}: tells {', '.join(bundle.config.labels)} apart, and the texts have the labels {', '.join(labels)}; "
+            f"{base.directory}: tells {', '.join(base.config.labels)} apart, and the texts have the labels {', '.join(labels)}; "
             "give texts of the same labels, all of them"
         )
-    network.load_state_dict(read_network(bundle).state_dict())
+
+
+def remarks(bundle: BundleConfig, base: OpenBundle) -> Iterator[str]:
+    """What a user should know of the start."""
+    yield f"it starts as {base.directory}, with the model and vocabulary of that"
+    ours, theirs = bundle.languages, base.config.languages
+    if ours != theirs:
+        yield f"that one is from {theirs.source} to {theirs.target}, and the text from {ours.source} to {ours.target}"
+
+
+def _own(base: OpenBundle) -> dict[str, Any]:
+    """What the base settles."""
+    config, tokenizer = base.config, base.tokenizers.source
+    texts = config.texts
+    data: dict[str, Any] = {}
+    if texts is not None:
+        data = {"documents": texts.documents, "max_length": texts.context}
+    elif config.task == "classify":
+        data = {"labels_of": config.labels_of}
+    return {
+        "task": config.task,
+        "data": data,
+        "text": {
+            "kind": tokenizer.kind,
+            "joint": base.tokenizers.joint,
+            "form": tokenizer.form,
+            "lowercase": tokenizer.lowercase,
+        },
+        "model": config.model.model_dump(mode="json"),
+    }
+
+
+def _refuse_others(config: RunConfig, base: OpenBundle) -> None:
+    own, start = _own(base), str(config.train.start)
+    if isinstance(base.config.model, MarkovConfig):
+        raise ConfigError(
+            f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
+        )
+    given = config.model_dump(mode="json")
+    own["data"] = {name: value for name, value in own["data"].items() if name == "labels_of"}
+    for table in ("data", "text", "model"):
+        for name, expected in own[table].items():
+            if name not in FREE and given[table].get(name) != expected:
+                raise _refusal(start, f"{table}.{name}", given[table].get(name), expected)
+
+
+def _refusal(start: str, name: str, value: Any, expected: Any) -> ConfigError:
+    return ConfigError(f"{name} = {value!r}: training starts from {start}, where it is {expected!r}; leave it out")

@@ -11,6 +11,7 @@ from regard.data.config import STDIN
 from regard.errors import ConfigError, TrainError
 from regard.settings import last_parts, override, read_json
 from regard.train.config import RunConfig
+from regard.train.start import run_config
 
 SEED = "train.seed"
 CONFIG, METRICS, LATEST = "config.json", "metrics.json", "latest"
@@ -90,7 +91,7 @@ def split_values(assignment: str, text: str) -> list[str]:
 
 
 def _config(values: Mapping[str, Any], sets: Sequence[str], where: str) -> RunConfig:
-    config = RunConfig.parse(override(values, sets), " --set ".join([where, *sets]))
+    config = run_config(override(values, sets), " --set ".join([where, *sets]))
     for name, value in config.data:
         if value == STDIN:
             raise ConfigError(f"data.{name} = '-': every cell reads the data anew, and standard input can be read once")

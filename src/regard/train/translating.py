@@ -16,6 +16,7 @@ from regard.train.config import RunConfig
 from regard.train.events import Sample
 from regard.train.final import final_evaluation
 from regard.train.objective import Final, Measured
+from regard.train.start import inherited
 from regard.train.validate import corpus_loss, quality
 
 ENOUGH_FOR_BLEU = 100  # validation sentences
@@ -25,19 +26,20 @@ LEFT_OUT = ("too_long", "empty", "held_out", "duplicates_of_validation")
 class Translating:
     """An objective."""
 
-    def __init__(self, config: RunConfig, prepared: Prepared) -> None:
+    def __init__(self, config: RunConfig, prepared: Prepared, base: BundleConfig | None = None) -> None:
         self.config, self.prepared = config, prepared
         head = config.aligned_head
         links = None if head is None else prepared.train_links
         self.examples = Pairs(prepared.train, prepared.tokenizers, config.text.dropout, links)
         self._valid = Pairs(prepared.valid, prepared.tokenizers)
         languages = Languages(source=prepared.languages[0], target=prepared.languages[1])
-        self.bundle = BundleConfig(
+        own = BundleConfig(
             model=config.model,
             languages=languages,
             vocabulary=vocabulary_sizes(prepared.tokenizers),
             alignment=None if head is None else AlignmentConfig(heads=((head.layer, 0),), said=head.said),
         )
+        self.bundle = inherited(own, base)
 
     @property
     def key(self) -> str:
