@@ -126,7 +126,7 @@ def test_classifying(command: Command, tmp_path: Path) -> None:
     assert json.loads(record)["probabilities"]["good"] > 0.5
     values = json.loads(command("evaluate", out, "--data", data, "--json").out)
     assert values["confusion"] == [[10, 0], [0, 10]]
-    assert "accuracy 1.0000" in command("evaluate", out, "--data", data).out
+    assert "accuracy 100.00 %" in command("evaluate", out, "--data", data).out
     data.write_text("a fine film\tstrange\n", encoding="utf-8")
     assert (
         "data.tsv:1: no such label as 'strange'; the labels are bad, good"

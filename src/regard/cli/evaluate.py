@@ -117,7 +117,7 @@ def _evaluate_labels(bundle: Path, data: str, device: str, as_json: bool) -> Non
         if as_json:
             stream.write(to_json_line({**values, "labels": list(labeller.labels)}))
             return
-        stream.write(f"accuracy {values['accuracy']:8.2%}\nF1       {values['f1']:8.2%}\n\n")
+        stream.write(f"accuracy {100 * values['accuracy']:6.2f} %\nF1       {100 * values['f1']:6.2f} %\n\n")
         stream.write("how often each label (a row) was taken for each (a column)\n")
         stream.write(_confusion(labeller.labels, values["confusion"]))
 
