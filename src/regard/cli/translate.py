@@ -132,6 +132,8 @@ class Job:
     with_phrases: bool
     align: bool
 
+    name = "translating"
+
     def check(self) -> None:
         """Tell a mistake in the options before anything is read."""
         demanding = int(self.with_prefix or self.with_phrases)
@@ -141,8 +143,6 @@ class Job:
             prefixes=["a"] * demanding if self.with_prefix else None,
             phrases=[["a"]] * demanding if self.with_phrases else None,
         )
-
-    name = "translating"
 
     @property
     def together(self) -> int | None:
