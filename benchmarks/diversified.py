@@ -19,7 +19,8 @@ from pathlib import Path
 
 from multi30k import FILES, REGARD, bleu, corpus, train
 
-QUICK = Path("recipes/multi30k-quick.toml")
+FORWARD, BACKWARD = Path("recipes/multi30k-quick.toml"), Path("recipes/compare-multi30k-transformer.toml")
+PARTS = ("train", "val", "test2016")  # of the corpus, in the order of FILES
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class Helper:
     def translated(self, text: Path, seed: int, out: Path, cores: Sequence[int]) -> Path:
         """Train it, unless it is done, and translate the text; returns where the translation is."""
         os.sched_setaffinity(0, cores)  # of this thread, and so of the processes that it starts
-        names = [f"{part}.{language}" for part in ("train", "val") for language in (self.source, self.target)]
-        files = dict(zip(FILES, (text / name for name in names), strict=False))
+        names = [f"{part}.{language}" for part in PARTS for language in (self.source, self.target)]
+        named = corpus(self.recipe, text)  # most recipes name no test set
+        files = {name: text / file for name, file in zip(FILES, names, strict=True) if name in named}
         run = out / f"{self.name}-{seed}"
         train(self.recipe, files, seed, [], run)
         made = run / f"train.{self.target}"
@@ -73,8 +75,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe", type=Path, help="such as recipes/multi30k-diversified.toml")
     parser.add_argument("--data", type=Path, required=True, help="the corpus, with its folders tok and raw")
-    parser.add_argument("--forward", type=Path, default=QUICK, help="the recipe of the model in the same direction")
-    parser.add_argument("--backward", type=Path, default=QUICK, help="the recipe of the model in the other one")
+    parser.add_argument("--forward", type=Path, default=FORWARD, help="the recipe of the model in the same direction")
+    parser.add_argument("--backward", type=Path, default=BACKWARD, help="the recipe of the model in the other one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("runs/multi30k"))
     parser.add_argument("--test", action="store_true", help="read test2016 too")

@@ -22,6 +22,11 @@ def complaint(result) -> str:
     return lines[0]
 
 
+def test_a_mistyped_option_of_a_group_names_the_help_that_lists_it(command) -> None:
+    assert "(regard data check --help shows" in complaint(command("data", "check", "--srcc", "x"))
+    assert "(regard train --help shows" in complaint(command("train", "data", "--srcc", "x"))
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     (tmp_path / "a.fr").write_text("un\ndeux\ntrois\n", encoding="utf-8")

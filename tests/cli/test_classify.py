@@ -35,6 +35,9 @@ def test_words_are_printed_with_their_labels(command, tagged: Path, tmp_path: Pa
         "    D   N   P   V\nD  10   0   0   0\nN   0  10   0   0\nP   0   0  10   0\nV   0   0   0  10\n"
     )
     assert json.loads(command("info", out, "--json").out)["labels_of"] == "token"
+    labelled = command("classify", out, "-i", tagged)
+    assert (labelled.code, labelled.out) == (2, "")
+    assert f"{tagged}: every line ends in a tab and a label, such as 'D'; give the texts alone" in labelled.err
     other = tmp_path / "other.tsv"
     other.write_text("the\tD\nold\tJ\n", encoding="utf-8")
     assert (
@@ -55,6 +58,11 @@ def test_a_line_that_is_not_utf8_is_left_empty_and_the_others_are_labelled(comma
     first, unreadable, empty, last, _ = labels.read_text(encoding="utf-8").split("\n")
     assert (first, unreadable, last) == ("good", "", "bad")
     assert empty in ("good", "bad")  # an empty text has a label, one that cannot be read has none
+    labelled = command("classify", tmp_path / "run", "-i", data, "-o", tmp_path / "none")
+    assert labelled.code == 2
+    assert "regard evaluate DIR --data FILE" in labelled.err
+    assert not (tmp_path / "none").exists()
+    assert command("classify", tmp_path / "run", stdin="fine\tgood\ndull\tday\n").code == 0  # tabs, but no labels
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,9 @@ def test_going_on_needs_the_same_settings_and_the_same_input(
     out = tmp_path / "out.en"
     arguments = [small_run, "-i", text, "-o", out, *OPTIONS]
     stopped_half_way(command, monkeypatch, *arguments)
-    line = complaint(command("translate", *arguments, "--alpha", "0.5"))
+    refused = command("translate", *arguments, "--alpha", "0.5")
+    assert "the same command goes on" not in refused.err  # this one does not
+    line = complaint(refused)
     assert "alpha 1.0 -> 0.5" in line
     assert "out.en.partial" in line
     other = tmp_path / "other.fr"

@@ -67,6 +67,16 @@ def test_a_translator_is_taken_over_with_its_vocabulary(tmp_path: Path, other: d
     assert_taken_over(tmp_path / "base", tmp_path / "further")
     [started] = [event for event in events if isinstance(event, Started)]
     assert any(str(tmp_path / "base") in note for note in started.notes)
+    assert not any("text.vocabulary" in note for note in started.notes)
+
+
+def test_a_vocabulary_that_is_asked_for_in_vain_is_told(tmp_path: Path, other: dict[str, Any]) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    train = merged(settings["train"], {**STILL, "start": str(tmp_path / "base")})
+    _, events = run({**other, "text": {"vocabulary": 500}, "train": train}, tmp_path / "further")
+    [started] = [event for event in events if isinstance(event, Started)]
+    assert any(note.startswith("text.vocabulary = 500 is not looked at") for note in started.notes)
 
 
 @pytest.mark.parametrize(("task", "model"), [("generate", {}), ("classify", {}), ("classify", {"kind": "bag"})])
@@ -117,8 +127,12 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
     )
     assert complaint({"text": {"kind": "char"}}) == f"text.kind = 'char': {where} 'bpe'; leave it out"
     assert complaint({"text": {"lowercase": True}}) == f"text.lowercase = True: {where} False; leave it out"
-    assert complaint({"task": "generate"}) == f"task = 'generate': {where} 'translate'; leave it out"
-    assert complaint({"train": {"start": str(tmp_path / "none")}}).startswith(f"{tmp_path / 'none'}: no such directory")
+    assert complaint({"task": "generate"}) == (
+        f"train.start = '{base}': a model for task 'translate', which has no use for task 'generate'; start from a model for the same task"
+    )
+    assert "which has no use for data.text;" in complaint({"data": {"text": "book.txt"}})
+    none = str(tmp_path / "none")
+    assert complaint({"train": {"start": none}}).startswith(f"train.start: {none}: no such directory")
 
 
 def test_what_the_base_was_trained_with_may_be_repeated(tmp_path: Path) -> None:

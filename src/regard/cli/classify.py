@@ -29,10 +29,11 @@ def classify(
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
     from regard.cli.lines import work_on_lines
+    from regard.data.readers import shown
     from regard.engine.load import load_labeller
 
     path = find_bundle(bundle)
-    job = Job(load_labeller(path, device), as_json)
+    job = Job(load_labeller(path, device), as_json, shown(input_file))
     work_on_lines(job, input_file, output_file, settings={"json": as_json, "model": identity(path)})
 
 
@@ -42,12 +43,22 @@ class Job:
 
     labeller: "Labeller | Tagger"
     as_json: bool
+    where: str
+    """What the lines are read from."""
 
     name = "classifying"
     together = None  # the labeller makes batches of its own
 
     def read(self, lines: list[str]) -> list[str]:
-        """The lines as they are."""
+        """The lines as they are; texts with their labels, as training reads them, are refused."""
+        from regard.errors import DataError
+
+        parts = [line.rstrip("\r").rpartition("\t") for line in lines if line.strip()]
+        if parts and all(tab and label in self.labeller.labels for _, tab, label in parts):
+            raise DataError(
+                f"{self.where}: every line ends in a tab and a label, such as {parts[0][2]!r}; give the texts alone, "
+                "or judge the model by them: regard evaluate DIR --data FILE"
+            )
         return lines
 
     def width(self, line: str) -> int:

@@ -3,6 +3,7 @@
 import sys
 import threading
 import warnings
+from typing import Any
 
 import typer
 
@@ -100,9 +101,15 @@ def _refused_in_a_thread(failure: threading.ExceptHookArgs) -> None:
 
 
 def _verbs() -> list[str]:
-    """The verb that was asked for, if there is one."""
-    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    return [f"{word} " for word in sys.argv[1:2] if word in known]
+    """The verb that was asked for, and that of a group, if there is one."""
+    verbs: list[str] = []
+    command: Any = typer.main.get_command(app)
+    for word in sys.argv[1:]:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        verbs.append(f"{word} ")
+    return verbs
 
 
 if __name__ == "__main__":

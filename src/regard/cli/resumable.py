@@ -12,13 +12,14 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from regard.cli.streams import say
-from regard.errors import ConfigError, DataError, DiskError
+from regard.errors import ConfigError, DataError, DiskError, RegardError
 from regard.files import disk_errors, to_json, write_whole
 
 FORMAT = 1
+SAME = "give the same to go on, or delete it to start anew"
 
 
 class ResumableFile:
@@ -32,6 +33,7 @@ class ResumableFile:
         self.digest = ""
         """What identifies them."""
         self._settings = {"format": FORMAT, **settings}
+        self._refused = False
         self._about = path.with_name(f"{path.name}.partial.json")
         self._file = self._opened()
 
@@ -40,14 +42,14 @@ class ResumableFile:
         begun = self._read() if self._about.exists() else {}
         if begun.get("lines"):
             self.lines, self.digest = begun["lines"], begun["input"]
-            _refuse_other_settings(self.partial, begun["settings"], self._settings)
+            if changes := _changes(begun["settings"], self._settings):
+                self._refuse(ConfigError(f"{self.partial}: begun with other settings ({'; '.join(changes)}); {SAME}"))
         self._file.truncate(begun.get("bytes", 0))
         self._file.seek(0, os.SEEK_END)
 
     def refuse_other_input(self) -> None:
-        raise DataError(
-            f"{self.partial}: made from another text, as its first {self.lines:,} lines show; "
-            "give the same input to go on, or delete it to start anew"
+        self._refuse(
+            DataError(f"{self.partial}: made from another text, as its first {self.lines:,} lines show; {SAME}")
         )
 
     def add(self, results: str, lines: int, digest: str) -> None:
@@ -71,6 +73,8 @@ class ResumableFile:
     def abandon(self) -> None:
         """Leave what can be gone on with, and nothing else."""
         self._file.close()
+        if self._refused:
+            return
         if self.lines:
             say(f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there")
         else:
@@ -97,9 +101,13 @@ class ResumableFile:
         except (OSError, ValueError, KeyError, TypeError):
             sound = False
         if not sound:
-            self.lines = self.lines or 1  # nobody knows how much is in it: it is not ours to delete
-            raise DataError(f"{self._about}: damaged; delete it and {self.partial.name} to start anew")
+            self._refuse(DataError(f"{self._about}: damaged; delete it and {self.partial.name} to start anew"))
         return begun
+
+    def _refuse(self, error: RegardError) -> NoReturn:
+        """What is there is another command's: it stays as it is."""
+        self._refused = True
+        raise error
 
 
 @contextmanager
@@ -115,14 +123,10 @@ def resumable(path: Path, settings: Mapping[str, Any]) -> Iterator[ResumableFile
         raise
 
 
-def _refuse_other_settings(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     plain = json.loads(json.dumps(now))  # as they are once they have been written and read
-    changes = [
+    return [
         f"{key} {before.get(key)} -> {plain.get(key)}"
         for key in sorted(before.keys() | plain.keys())
         if before.get(key) != plain.get(key)
     ]
-    if changes:
-        raise ConfigError(
-            f"{partial}: begun with other settings ({'; '.join(changes)}); give the same ones to go on, or delete it to start anew"
-        )

@@ -17,7 +17,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar, cast
 
-from regard.data.config import STDIN, find_language
+from regard.data.config import LANGUAGES, STDIN, find_language
 from regard.data.tmx import tmx_pairs
 from regard.errors import DataError
 
@@ -162,10 +162,10 @@ def parse_jsonl(line: str, path: str | Path, number: int, languages: Languages) 
 def _translation_key(texts: dict[str, object], language: str | None, where: str) -> str:
     there = ", ".join(texts)
     if language is None:
-        raise DataError(f"{where}: languages {there}; say which is which with data.src_lang and data.tgt_lang")
+        raise DataError(f"{where}: languages {there}; say which is which with {LANGUAGES}")
     key = find_language(language, texts)
     if key is None:
-        raise DataError(f"{where}: no text in {language!r}, only in {there}; set data.src_lang and data.tgt_lang")
+        raise DataError(f"{where}: no text in {language!r}, only in {there}; set {LANGUAGES}")
     return key
 
 
@@ -192,9 +192,9 @@ def _moses(source: str | Path, target: str | Path) -> Iterator[Pair]:
 
 def _tmx(path: str | Path, languages: Languages) -> Iterator[Pair]:
     source, target = languages
-    if source is None or target is None:
-        raise DataError(f"{shown(path)}: a TMX file holds many languages; set data.src_lang and data.tgt_lang")
     with opened(path) as file:
+        if source is None or target is None:
+            raise DataError(f"{shown(path)}: a TMX file holds many languages; set {LANGUAGES}")
         for left, right in tmx_pairs(file, shown(path), source, target):
             yield _LINE_BREAKS.sub(" ", left), _LINE_BREAKS.sub(" ", right)
 

@@ -40,7 +40,7 @@ def resumed_job(
         objective.begin(network)
     elif name is None:
         network.load_state_dict(read_network(base).state_dict())
-        complaints += remarks(objective.bundle, base)
+        complaints += remarks(config, objective.bundle, base)
     network.to(device)
     workers = team_size(device)
     if workers > 1:

@@ -4,15 +4,16 @@ What the base says of itself fills the settings that are not given, so that a ru
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from regard.bundle.config import BundleConfig, Languages
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle, open_bundle
-from regard.errors import ConfigError
-from regard.models.config import MarkovConfig
+from regard.errors import BundleError, ConfigError
+from regard.models.config import MarkovConfig, Task
 from regard.settings import merged
-from regard.train.config import RunConfig
+from regard.train.config import MEANINGLESS, RunConfig
 
 FREE = ("dropout",)  # what a run may have of its own
 
@@ -23,16 +24,13 @@ def run_config(values: Mapping[str, Any], where: str = "config") -> RunConfig:
     start = train.get("start") if isinstance(train, Mapping) else None
     if not isinstance(start, str):
         return RunConfig.parse(values, where)
-    base = open_bundle(find_bundle(start), verify=False)
+    base = open_bundle(_found(start), verify=False)
     own = _own(base)
+    _refuse_another_task(values, start, base.config.task)
     model = values.get("model")
-    kinds = {"task": values.get("task"), "model.kind": model.get("kind") if isinstance(model, Mapping) else None}
-    for name, expected in (
-        ("task", own["task"]),
-        ("model.kind", own["model"]["kind"]),
-    ):  # they decide what settings there are
-        if kinds[name] not in (None, expected):
-            raise _refusal(start, name, kinds[name], expected)
+    kind, expected = model.get("kind") if isinstance(model, Mapping) else None, own["model"]["kind"]
+    if kind not in (None, expected):  # it decides what settings there are
+        raise _refusal(start, "model.kind", kind, expected)
     config = RunConfig.parse(merged(own, values), where)
     _refuse_others(config, base)
     return config
@@ -42,7 +40,7 @@ def base_of(config: RunConfig) -> OpenBundle | None:
     """The model that training starts from, verified; None: from nothing."""
     if config.train.start is None:
         return None
-    base = open_bundle(find_bundle(config.train.start))
+    base = open_bundle(_found(config.train.start))
     _refuse_others(config, base)
     return base
 
@@ -65,12 +63,36 @@ def refuse_other_labels(labels: tuple[str, ...], base: OpenBundle) -> None:
         )
 
 
-def remarks(bundle: BundleConfig, base: OpenBundle) -> Iterator[str]:
+def remarks(config: RunConfig, bundle: BundleConfig, base: OpenBundle) -> Iterator[str]:
     """What a user should know of the start."""
     yield f"it starts as {base.directory}, with the model and vocabulary of that"
+    if "vocabulary" in config.text.model_fields_set:
+        yield f"text.vocabulary = {config.text.vocabulary} is not looked at: no vocabulary is learned"
     ours, theirs = bundle.languages, base.config.languages
     if ours != theirs:
         yield f"that one is from {theirs.source} to {theirs.target}, and the text from {ours.source} to {ours.target}"
+
+
+def _found(start: str) -> Path:
+    try:
+        return find_bundle(start)
+    except BundleError as error:
+        raise BundleError(
+            f"train.start: {error}; a run that began with it needs it back, as it was, to go on"
+        ) from None
+
+
+def _refuse_another_task(values: Mapping[str, Any], start: str, task: Task) -> None:
+    """The task, or data of another one."""
+    data = values.get("data")
+    given = [f"data.{name}" for name in data] if isinstance(data, Mapping) else []
+    alien = [name for name in given if name in MEANINGLESS[task]]
+    if values.get("task") not in (None, task):
+        alien.insert(0, f"task {values['task']!r}")
+    if alien:
+        raise ConfigError(
+            f"train.start = {start!r}: a model for task {task!r}, which has no use for {alien[0]}; start from a model for the same task"
+        )
 
 
 def _own(base: OpenBundle) -> dict[str, Any]:
