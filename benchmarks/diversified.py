@@ -5,7 +5,8 @@
 
 A model of each direction is trained by the recipe of --forward and --backward, both at once, each on half of the cores, and translates the
 training text. Of every pair there are then three: as it is, with the source that the backward model gives its target, and with the target
-that the forward model gives its source. Every stage can be interrupted: the same command goes on.
+that the forward model gives its source. A helper whose recipe names the test set is judged by it in the end, and nothing is chosen by
+that. Every stage can be interrupted: the same command goes on.
 """
 
 import argparse
@@ -39,7 +40,7 @@ class Helper:
         """Train it, unless it is done, and translate the text; returns where the translation is."""
         os.sched_setaffinity(0, cores)  # of this thread, and so of the processes that it starts
         names = [f"{part}.{language}" for part in PARTS for language in (self.source, self.target)]
-        named = corpus(self.recipe, text)  # most recipes name no test set
+        named = corpus(self.recipe, text)  # not every recipe names a test set
         files = {name: text / file for name, file in zip(FILES, names, strict=True) if name in named}
         run = out / f"{self.name}-{seed}"
         train(self.recipe, files, seed, [], run)

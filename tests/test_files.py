@@ -136,7 +136,14 @@ def test_a_file_is_replaced_or_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(errno.ENOSPC, "no space"), (errno.EROFS, "not permitted"), (errno.ENOTDIR, "choose another")]
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "no space"),
+        (errno.EROFS, "not permitted"),
+        (errno.ENOTDIR, "a part of this path is a file"),
+        (errno.EEXIST, "a file is there"),
+        (errno.EISDIR, "a directory is there"),
+    ],
 )
 def test_refusals_are_told_in_one_line(number: int, words: str) -> None:
     with pytest.raises(DiskError, match=f"there: .*{words}") as caught, disk_errors(Path("there")):

@@ -61,8 +61,14 @@ def test_a_line_that_is_not_utf8_is_left_empty_and_the_others_are_labelled(comma
     labelled = command("classify", tmp_path / "run", "-i", data, "-o", tmp_path / "none")
     assert labelled.code == 2
     assert "regard evaluate DIR --data FILE" in labelled.err
-    assert not (tmp_path / "none").exists()
-    assert command("classify", tmp_path / "run", stdin="fine\tgood\ndull\tday\n").code == 0  # tabs, but no labels
+    assert not list(tmp_path.glob("none*"))
+    assert "such as 'good'" in command("classify", tmp_path / "run", stdin="fine\tgood \r\ndull\tbad\r\n").err
+    for fine in (
+        "fine\tgood\ndull\tday\n",
+        "fine\tgood\n",
+        "fine\n" * 256 + "dull\tbad\n",
+    ):  # tabs, but no labelled text
+        assert command("classify", tmp_path / "run", stdin=fine).code == 0
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,12 @@ def test_going_on_needs_the_same_settings_and_the_same_input(
     assert "out.en.partial" in line
     other = tmp_path / "other.fr"
     other.write_text(text.read_text(encoding="utf-8").replace("numéro 7 ", "numéro 8 "), encoding="utf-8")
-    assert "another text" in complaint(command("translate", small_run, "-i", other, "-o", out, *OPTIONS))
+    refused = command("translate", small_run, "-i", other, "-o", out, *OPTIONS)
+    assert "another text" in complaint(refused)
+    assert "the same command goes on" not in refused.err
+    missing = command("translate", small_run, "-i", tmp_path / "none", "-o", out, *OPTIONS)
+    assert "no such file" in complaint(missing)
+    assert "the same command goes on" not in missing.err
     other.write_text("je dors\n", encoding="utf-8")
     assert "another text" in complaint(command("translate", small_run, "-i", other, "-o", out, *OPTIONS))
     with text.open("a", encoding="utf-8") as file:
@@ -132,6 +137,19 @@ def test_going_on_needs_the_same_settings_and_the_same_input(
     assert command("translate", *arguments).code == 0
     assert out.read_text(encoding="utf-8").startswith(expected)
     assert out.read_text(encoding="utf-8").count("\n") == len(LINES) + 1
+
+
+def test_deleting_what_is_there_starts_anew(
+    command, small_run, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.en"
+    arguments = [small_run, "-i", text, "-o", out, *OPTIONS]
+    stopped_half_way(command, monkeypatch, *arguments)
+    (tmp_path / "out.en.partial").unlink()
+    anew = command("translate", *arguments, "--alpha", "0.5")
+    assert anew.code == 0, anew.err
+    assert left_over(tmp_path) == []
+    assert out.read_text(encoding="utf-8").count("\n") == len(LINES)
 
 
 def test_draws_go_on_too(command, small_run, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

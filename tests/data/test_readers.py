@@ -225,7 +225,9 @@ def test_tmx_that_cannot_be_trusted_is_refused(tmp_path, content, message):
 
 def test_tmx_needs_its_languages(tmp_path):
     path = written(tmp_path / "a.tmx", TMX)
-    assert "set data.src_lang and data.tgt_lang" in the_error(read_pairs(pairs=path, languages=("en", None)))
+    assert "set data.src_lang and data.tgt_lang (--src-lang, --tgt-lang)" in the_error(
+        read_pairs(pairs=path, languages=("en", None))
+    )
     missing = tmp_path / "b.tmx"
     assert the_error(read_pairs(pairs=missing)).startswith(f"{missing}: no such file")
 

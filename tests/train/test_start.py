@@ -10,10 +10,11 @@ from regard.bundle.bundle import load_bundle, rewrite_config
 from regard.bundle.config import AlignmentConfig, read_config
 from regard.bundle.locate import find_bundle
 from regard.errors import ConfigError, RegardError
-from regard.settings import merged
+from regard.settings import merged, read_json
+from regard.train.config import RunConfig
 from regard.train.events import Started, Step
 from regard.train.run import train_run
-from regard.train.start import run_config
+from regard.train.start import base_of, run_config
 from regard.train.sweep import grid, is_done, places
 from train.runs import run, small_settings, steps, stop_after
 
@@ -128,9 +129,11 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
     assert complaint({"text": {"kind": "char"}}) == f"text.kind = 'char': {where} 'bpe'; leave it out"
     assert complaint({"text": {"lowercase": True}}) == f"text.lowercase = True: {where} False; leave it out"
     assert complaint({"task": "generate"}) == (
-        f"train.start = '{base}': a model for task 'translate', which has no use for task 'generate'; start from a model for the same task"
+        f"train.start = '{base}': a model for task 'translate', not for 'generate'; start from one for the same task"
     )
-    assert "which has no use for data.text;" in complaint({"data": {"text": "book.txt"}})
+    assert "not for one that reads data.text;" in complaint({"data": {"text": "book.txt"}})
+    with pytest.raises(ConfigError, match="a model for task 'translate', not for 'generate'"):
+        base_of(RunConfig.parse({"task": "generate", "data": {"text": "book.txt"}, "train": {"start": str(base)}}))
     none = str(tmp_path / "none")
     assert complaint({"train": {"start": none}}).startswith(f"train.start: {none}: no such directory")
 
@@ -141,6 +144,7 @@ def test_what_the_base_was_trained_with_may_be_repeated(tmp_path: Path) -> None:
     start = {"train": {"start": str(tmp_path / "base")}}
     repeated = run_config(merged(settings, start))
     assert (repeated.model.layers, repeated.text.dropout) == (1, 0.2)
+    assert run_config(merged(read_json(tmp_path / "base" / "config.json"), start)) == repeated
     filled = run_config(merged(without(settings, "text", "model"), merged(start, {"model": {"dropout": 0.5}})))
     assert filled.model == repeated.model.model_copy(update={"dropout": 0.5})
     assert filled.text.kind == repeated.text.kind

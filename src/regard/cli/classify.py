@@ -50,15 +50,7 @@ class Job:
     together = None  # the labeller makes batches of its own
 
     def read(self, lines: list[str]) -> list[str]:
-        """The lines as they are; texts with their labels, as training reads them, are refused."""
-        from regard.errors import DataError
-
-        parts = [line.rstrip("\r").rpartition("\t") for line in lines if line.strip()]
-        if parts and all(tab and label in self.labeller.labels for _, tab, label in parts):
-            raise DataError(
-                f"{self.where}: every line ends in a tab and a label, such as {parts[0][2]!r}; give the texts alone, "
-                "or judge the model by them: regard evaluate DIR --data FILE"
-            )
+        """The lines as they are."""
         return lines
 
     def width(self, line: str) -> int:
@@ -70,6 +62,8 @@ class Job:
         from regard.cli.lines import Answer
         from regard.files import to_json_line
 
+        if first == 0:
+            self._refuse_labelled(lines)
         answers = []
         found: Sequence[Classification | Tagging] = self.labeller.classify(lines)
         for place, one in zip(places, found, strict=True):
@@ -78,6 +72,18 @@ class Job:
             remarks = () if left is None else (f"regard: warning: line {first + place + 1} is {limit}; {left}",)
             answers.append(Answer(to_json_line(asdict(one)) if self.as_json else told, remarks))
         return answers
+
+    def _refuse_labelled(self, lines: list[str]) -> None:
+        """Lines as training reads them: their labels would be taken for text."""
+        from regard.data.labelled import split_label
+        from regard.errors import DataError
+
+        labels = [split_label(line)[1] for line in lines if line.strip()]
+        if len(labels) > 1 and set(labels) <= set(self.labeller.labels):
+            raise DataError(
+                f"{self.where}: every line ends in a tab and a label, such as {labels[0]!r}; give the texts alone, "
+                "or judge the model by them: regard evaluate DIR --data FILE"
+            )
 
 
 def _told(one: "Classification | Tagging") -> tuple[str, str | None]:

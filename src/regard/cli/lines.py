@@ -181,8 +181,7 @@ def _destination(
     with resumable(Path(path), settings) as file:
         if file.lines:
             source.skip(file.lines)
-            if (source.lines, source.digest) != (file.lines, file.digest):
-                file.refuse_other_input()
+            file.accept(source.lines, source.digest)
             say(f"going on after line {file.lines:,}, as {file.partial} says")
 
         def add(lines: str, window: _Window) -> None:

@@ -80,7 +80,7 @@ def run() -> None:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)  # noqa: T201
             sys.exit(USER_MISTAKE)
-        code = _complain(f"{error.format_message()} (regard {' '.join(_verbs())}--help shows what is possible)")
+        code = _complain(f"{error.format_message()} ({' '.join(['regard', *_verbs()])} --help shows what is possible)")
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -101,14 +101,14 @@ def _refused_in_a_thread(failure: threading.ExceptHookArgs) -> None:
 
 
 def _verbs() -> list[str]:
-    """The verb that was asked for, and that of a group, if there is one."""
+    """What was asked for: none, one, or a group and one of its own."""
     verbs: list[str] = []
     command: Any = typer.main.get_command(app)
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word)
         if command is None:
             break
-        verbs.append(f"{word} ")
+        verbs.append(word)
     return verbs
 
 

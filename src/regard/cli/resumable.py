@@ -12,14 +12,14 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from regard.cli.streams import say
-from regard.errors import ConfigError, DataError, DiskError, RegardError
+from regard.errors import ConfigError, DataError, DiskError
 from regard.files import disk_errors, to_json, write_whole
 
 FORMAT = 1
-SAME = "give the same to go on, or delete it to start anew"
+ANEW = "or delete it to start anew"
 
 
 class ResumableFile:
@@ -33,24 +33,31 @@ class ResumableFile:
         self.digest = ""
         """What identifies them."""
         self._settings = {"format": FORMAT, **settings}
-        self._refused = False
+        self._foreign = False  # whether what is there may be of another command
         self._about = path.with_name(f"{path.name}.partial.json")
         self._file = self._opened()
 
     def go_on(self) -> None:
         """Take up what an earlier command left; with other settings it is refused."""
-        begun = self._read() if self._about.exists() else {}
-        if begun.get("lines"):
+        begun: dict[str, Any] = {"bytes": 0}
+        if self._about.exists() and self.partial.stat().st_size:
+            self._foreign = True
+            begun = self._read()
             self.lines, self.digest = begun["lines"], begun["input"]
             if changes := _changes(begun["settings"], self._settings):
-                self._refuse(ConfigError(f"{self.partial}: begun with other settings ({'; '.join(changes)}); {SAME}"))
-        self._file.truncate(begun.get("bytes", 0))
+                raise ConfigError(
+                    f"{self.partial}: begun with other settings ({'; '.join(changes)}); give the same ones to go on, {ANEW}"
+                )
+        self._file.truncate(begun["bytes"])
         self._file.seek(0, os.SEEK_END)
 
-    def refuse_other_input(self) -> None:
-        self._refuse(
-            DataError(f"{self.partial}: made from another text, as its first {self.lines:,} lines show; {SAME}")
-        )
+    def accept(self, lines: int, digest: str) -> None:
+        """The first lines of the input, as many as are answered; if they are others, it is refused."""
+        if (lines, digest) != (self.lines, self.digest):
+            raise DataError(
+                f"{self.partial}: made from another text, as its first {self.lines:,} lines show; give the same input to go on, {ANEW}"
+            )
+        self._foreign = False
 
     def add(self, results: str, lines: int, digest: str) -> None:
         """Keep what answers the input up to line `lines`."""
@@ -66,23 +73,21 @@ class ResumableFile:
     def finish(self) -> None:
         """Give the file its name."""
         with disk_errors(self.path):
-            self._file.close()
             self.partial.replace(self.path)
             self._about.unlink(missing_ok=True)
+            self._file.close()  # and with it the lock
 
     def abandon(self) -> None:
-        """Leave what can be gone on with, and nothing else."""
-        self._file.close()
-        if self._refused:
-            return
-        if self.lines:
-            say(f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there")
-        else:
+        """Leave what can be gone on with, or is not ours, and nothing else."""
+        if not self.lines and not self._foreign:
             self.partial.unlink(missing_ok=True)
             self._about.unlink(missing_ok=True)
+        self._file.close()
+        if self.lines and not self._foreign:
+            say(f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there")
 
     def _opened(self) -> BinaryIO:
-        with disk_errors(self.path):
+        with disk_errors(self.partial):
             file = self.partial.open("ab")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,13 +106,8 @@ class ResumableFile:
         except (OSError, ValueError, KeyError, TypeError):
             sound = False
         if not sound:
-            self._refuse(DataError(f"{self._about}: damaged; delete it and {self.partial.name} to start anew"))
+            raise DataError(f"{self._about}: damaged; delete it and {self.partial.name} to start anew")
         return begun
-
-    def _refuse(self, error: RegardError) -> NoReturn:
-        """What is there is another command's: it stays as it is."""
-        self._refused = True
-        raise error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from regard.settings import Settings
 
 STDIN = "-"
-LANGUAGES = "data.src_lang and data.tgt_lang (--src-lang, --tgt-lang)"  # as a complaint names them
+LANGUAGE_SETTINGS = "data.src_lang and data.tgt_lang (--src-lang, --tgt-lang)"  # as a complaint names them
 POCKET_LANGUAGES = ("fr", "en")
 POCKET_ALIGNMENTS = "gold"
 

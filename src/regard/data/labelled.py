@@ -136,10 +136,16 @@ def read_labelled(path: str | Path) -> Iterator[Labelled]:
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        text, tab, label = line.removesuffix("\r").rpartition("\t")
-        if not tab or not label.strip():
+        text, label = split_label(line)
+        if not label:
             raise DataError(f"{shown(path)}:{number}: no label; each line must be text<TAB>label")
-        yield Labelled(number, text, (label.strip(),))
+        yield Labelled(number, text, (label,))
+
+
+def split_label(line: str) -> tuple[str, str]:
+    """The text before a line's last tab, and the label behind it; empty where there is none."""
+    text, tab, label = line.rpartition("\t")
+    return (text, label.strip()) if tab else (line, "")
 
 
 def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[Labelled]:
@@ -153,9 +159,8 @@ def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[
                 yield Labelled(number - len(words), " ".join(words), tuple(labels))
             words, labels = [], []
             continue
-        token, tab, rest = line.removesuffix("\r").partition("\t")
-        label = rest.rpartition("\t")[2].strip()
-        if not tab or not label:
+        token, label = line.partition("\t")[0], split_label(line)[1]
+        if not label:
             raise DataError(f"{shown(path)}:{number}: no label; each line must be token<TAB>label, or blank")
         word = normalised(token)
         if len(word.split()) != 1:

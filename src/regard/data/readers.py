@@ -17,7 +17,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar, cast
 
-from regard.data.config import LANGUAGES, STDIN, find_language
+from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
 from regard.data.tmx import tmx_pairs
 from regard.errors import DataError
 
@@ -162,10 +162,10 @@ def parse_jsonl(line: str, path: str | Path, number: int, languages: Languages) 
 def _translation_key(texts: dict[str, object], language: str | None, where: str) -> str:
     there = ", ".join(texts)
     if language is None:
-        raise DataError(f"{where}: languages {there}; say which is which with {LANGUAGES}")
+        raise DataError(f"{where}: languages {there}; say which is which with {LANGUAGE_SETTINGS}")
     key = find_language(language, texts)
     if key is None:
-        raise DataError(f"{where}: no text in {language!r}, only in {there}; set {LANGUAGES}")
+        raise DataError(f"{where}: no text in {language!r}, only in {there}; set {LANGUAGE_SETTINGS}")
     return key
 
 
@@ -194,7 +194,7 @@ def _tmx(path: str | Path, languages: Languages) -> Iterator[Pair]:
     source, target = languages
     with opened(path) as file:
         if source is None or target is None:
-            raise DataError(f"{shown(path)}: a TMX file holds many languages; set {LANGUAGES}")
+            raise DataError(f"{shown(path)}: a TMX file holds many languages; set {LANGUAGE_SETTINGS}")
         for left, right in tmx_pairs(file, shown(path), source, target):
             yield _LINE_BREAKS.sub(" ", left), _LINE_BREAKS.sub(" ", right)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NoReturn
 from xml.parsers import expat
 
-from regard.data.config import LANGUAGES, find_language
+from regard.data.config import LANGUAGE_SETTINGS, find_language
 from regard.errors import DataError
 
 _CHUNK = 1 << 16
@@ -31,7 +31,7 @@ def tmx_pairs(file: BinaryIO, name: str, source: str, target: str) -> Iterator[t
     if seen and not found:
         raise DataError(
             f"{name}: no unit in both {source!r} and {target!r}; its languages are {', '.join(sorted(seen))}: "
-            f"set {LANGUAGES}"
+            f"set {LANGUAGE_SETTINGS}"
         )
 
 

@@ -10,12 +10,15 @@ from typing import Any
 from regard.bundle.config import BundleConfig, Languages
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle, open_bundle
+from regard.data.config import DataConfig
 from regard.errors import BundleError, ConfigError
 from regard.models.config import MarkovConfig, Task
 from regard.settings import merged
+from regard.text.config import TextConfig
 from regard.train.config import MEANINGLESS, RunConfig
 
 FREE = ("dropout",)  # what a run may have of its own
+LEARNING = ("vocabulary", "sample", "character_coverage")  # of the text's settings, what a vocabulary is learned by
 
 
 def run_config(values: Mapping[str, Any], where: str = "config") -> RunConfig:
@@ -66,8 +69,10 @@ def refuse_other_labels(labels: tuple[str, ...], base: OpenBundle) -> None:
 def remarks(config: RunConfig, bundle: BundleConfig, base: OpenBundle) -> Iterator[str]:
     """What a user should know of the start."""
     yield f"it starts as {base.directory}, with the model and vocabulary of that"
-    if "vocabulary" in config.text.model_fields_set:
-        yield f"text.vocabulary = {config.text.vocabulary} is not looked at: no vocabulary is learned"
+    for name in LEARNING:
+        value = getattr(config.text, name)
+        if value != TextConfig.model_fields[name].default:
+            yield f"text.{name} = {value} is not looked at: no vocabulary is learned"
     ours, theirs = bundle.languages, base.config.languages
     if ours != theirs:
         yield f"that one is from {theirs.source} to {theirs.target}, and the text from {ours.source} to {ours.target}"
@@ -77,22 +82,23 @@ def _found(start: str) -> Path:
     try:
         return find_bundle(start)
     except BundleError as error:
-        raise BundleError(
-            f"train.start: {error}; a run that began with it needs it back, as it was, to go on"
-        ) from None
+        raise BundleError(f"train.start: {error}; a run that has begun from one reads it whenever it goes on") from None
 
 
 def _refuse_another_task(values: Mapping[str, Any], start: str, task: Task) -> None:
-    """The task, or data of another one."""
-    data = values.get("data")
-    given = [f"data.{name}" for name in data] if isinstance(data, Mapping) else []
-    alien = [name for name in given if name in MEANINGLESS[task]]
-    if values.get("task") not in (None, task):
-        alien.insert(0, f"task {values['task']!r}")
-    if alien:
-        raise ConfigError(
-            f"train.start = {start!r}: a model for task {task!r}, which has no use for {alien[0]}; start from a model for the same task"
-        )
+    """Told before all else, for the task decides what settings there are."""
+    asked, data, fields = values.get("task"), values.get("data"), DataConfig.model_fields
+    if asked not in (None, task):
+        raise _another_task(start, task, repr(asked))
+    for name, value in data.items() if isinstance(data, Mapping) else ():
+        if f"data.{name}" in MEANINGLESS[task] and value != fields[name].default:
+            raise _another_task(start, task, f"one that reads data.{name}")
+
+
+def _another_task(start: str, task: Task, asked: str) -> ConfigError:
+    return ConfigError(
+        f"train.start = {start!r}: a model for task {task!r}, not for {asked}; start from one for the same task"
+    )
 
 
 def _own(base: OpenBundle) -> dict[str, Any]:
@@ -119,6 +125,8 @@ def _own(base: OpenBundle) -> dict[str, Any]:
 
 def _refuse_others(config: RunConfig, base: OpenBundle) -> None:
     own, start = _own(base), str(config.train.start)
+    if config.task != base.config.task:
+        raise _another_task(start, base.config.task, repr(config.task))
     if isinstance(base.config.model, MarkovConfig):
         raise ConfigError(
             f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
