@@ -1,6 +1,6 @@
 """Recipes on Multi30k: trains what is not trained yet and scores it as the papers do.
 
-    python benchmarks/multi30k.py recipes/multi30k-headline.toml --data path/to/multi30k --seeds 1 2 3   # on the validation set
+    python benchmarks/multi30k.py recipes/multi30k-long.toml --data path/to/multi30k --seeds 1 2 3   # on the validation set
     python benchmarks/multi30k.py recipes/compare-multi30k-*.toml --data path/to/multi30k --test         # and on test2016
     regard compare runs/multi30k/compare-* --tokenize none --by-length                                   # the same runs, as a table
 
@@ -59,7 +59,7 @@ def bleu(run: Path, files: dict[str, Path], which: str, beam: int, alpha: float)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipes", type=Path, nargs="+", help="such as recipes/multi30k-headline.toml")
+    parser.add_argument("recipes", type=Path, nargs="+", help="such as recipes/multi30k-long.toml")
     parser.add_argument("--data", type=Path, required=True, help="the corpus, with its folders tok and raw")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
