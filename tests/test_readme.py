@@ -86,6 +86,21 @@ def test_further(home: Path) -> None:
     assert (more["vocabulary"], more["model"]) == (demo["vocabulary"], demo["model"])
 
 
+def test_adding(home: Path) -> None:
+    for language in ("en", "de"):
+        (home / f"valid.{language}").write_bytes((home / f"test.{language}").read_bytes())
+    small = re.sub(r"--minutes \d+", SMALL, BLOCKS["adding"]).strip().split("\n")
+    _shells("\n".join(small[:2]), home)  # one in each direction
+    _shells("\n".join(small[2:4]), home)
+    for line in small[4:]:
+        _shell(line, home)
+    text = {name: (home / name).read_text(encoding="utf-8") for name in ("all.en", "all.de", "train.en", "train.de")}
+    assert [text[name].count("\n") for name in ("all.en", "all.de")] == [300, 300]
+    assert text["all.en"].endswith(text["train.en"])  # beside what the forward model made of it
+    assert text["all.de"].startswith(text["train.de"] * 2)  # as it is, and beside what the backward model made of it
+    assert json.loads((home / "runs/best/metrics.json").read_text(encoding="utf-8"))["sentences"] == 10
+
+
 def test_using(home: Path) -> None:
     lines = _shells(BLOCKS["using"], home)
     assert lines[1].count(" ||| ") == 9
