@@ -140,15 +140,25 @@ def test_a_file_is_replaced_or_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         (errno.ENOSPC, "no space"),
         (errno.EROFS, "not permitted"),
-        (errno.ENOTDIR, "a part of this path is a file"),
-        (errno.EEXIST, "a file is there"),
-        (errno.EISDIR, "a directory is there"),
     ],
 )
 def test_refusals_are_told_in_one_line(number: int, words: str) -> None:
     with pytest.raises(DiskError, match=f"there: .*{words}") as caught, disk_errors(Path("there")):
         raise OSError(number, os.strerror(number))
     assert "\n" not in str(caught.value)
+
+
+def test_files_where_directories_are_needed_and_the_other_way_round(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("1", encoding="utf-8")
+    (tmp_path / "directory").mkdir()
+    for path in (tmp_path / "file/a", tmp_path / "file/a/b"):
+        with pytest.raises(DiskError, match=f"{path}: it, or a part of its path, is a file"):
+            write_whole(path, "2")
+        with pytest.raises(DiskError, match=f"{path}: it, or a part of its path, is a file"), whole_directory(path):
+            pass
+    with pytest.raises(DiskError, match="directory: a directory is there, not a file"):
+        write_whole(tmp_path / "directory", "2")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["directory", "file"]
 
 
 def test_json_without_infinities() -> None:

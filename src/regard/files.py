@@ -37,10 +37,10 @@ def disk_errors(path: Path) -> Iterator[None]:
             raise DiskError(
                 f"{path}: no such directory to write into; make it first or choose another place"
             ) from error
-        if error.errno == errno.EEXIST:
-            raise DiskError(f"{path}: a file is there, not a directory; choose another place") from error
-        if error.errno == errno.ENOTDIR:
-            raise DiskError(f"{path}: a part of this path is a file, not a directory; choose another place") from error
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            raise DiskError(
+                f"{path}: it, or a part of its path, is a file and not a directory; choose another place"
+            ) from error
         if error.errno == errno.EISDIR:
             raise DiskError(f"{path}: a directory is there, not a file; choose another place") from error
         raise

@@ -1,5 +1,6 @@
 """`regard translate` on long, broken and interrupted input: order, going on, and what comes out besides."""
 
+import fcntl
 import gzip
 import json
 import os
@@ -208,6 +209,31 @@ def test_only_one_process_writes_a_file(command, small_run, text: Path, tmp_path
 
     with resumable(tmp_path / "out", {}):
         assert "another process" in complaint(command("translate", small_run, "-i", text, "-o", tmp_path / "out"))
+
+
+@pytest.mark.parametrize("ended", ["finish", "abandon"])
+def test_a_file_that_another_process_ends_while_it_is_opened_is_left_alone(
+    ended: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regard.cli.resumable import ResumableFile
+
+    path, flock = tmp_path / "out", fcntl.flock
+    first = ResumableFile(path, {})
+    if ended == "finish":
+        first.add("done\n", 1, "digest")
+
+    def late(file: object, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        getattr(first, ended)()
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    second = ResumableFile(path, {})
+    second.go_on()
+    assert (path.read_text(encoding="utf-8") if path.exists() else "") == ("done\n" if ended == "finish" else "")
+    second.add("again\n", 1, "digest")
+    second.finish()
+    assert path.read_text(encoding="utf-8") == "again\n"
 
 
 def test_lines_that_are_not_utf8_are_empty_and_the_others_come_out(command, small_run, tmp_path: Path) -> None:

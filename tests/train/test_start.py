@@ -11,6 +11,7 @@ from regard.bundle.config import AlignmentConfig, read_config
 from regard.bundle.locate import find_bundle
 from regard.errors import ConfigError, RegardError
 from regard.settings import merged, read_json
+from regard.text.config import TextConfig
 from regard.train.config import RunConfig
 from regard.train.events import Started, Step
 from regard.train.run import train_run
@@ -75,9 +76,18 @@ def test_a_vocabulary_that_is_asked_for_in_vain_is_told(tmp_path: Path, other: d
     settings = small_settings(tmp_path)
     run(settings, tmp_path / "base")
     train = merged(settings["train"], {**STILL, "start": str(tmp_path / "base")})
-    _, events = run({**other, "text": {"vocabulary": 500}, "train": train}, tmp_path / "further")
-    [started] = [event for event in events if isinstance(event, Started)]
-    assert any(note.startswith("text.vocabulary = 500 is not looked at") for note in started.notes)
+    size = len(load_bundle(find_bundle(tmp_path / "base")).tokenizers.source.vocabulary)
+
+    def told(text: dict[str, Any]) -> list[str]:
+        out = tmp_path / "-".join(f"{name}{value}" for name, value in text.items())
+        _, events = run({**other, "text": text, "train": train}, out)
+        [started] = [event for event in events if isinstance(event, Started)]
+        return [note.partition(":")[0] for note in started.notes if note.startswith("text.")]
+
+    default = TextConfig().vocabulary
+    assert told({"vocabulary": default}) == [f"text.vocabulary = {default} is not looked at"]
+    assert told({"sample": 9, "character_coverage": 1.0}) == ["text.sample = 9 is not looked at"]
+    assert told({"vocabulary": size}) == []
 
 
 @pytest.mark.parametrize(("task", "model"), [("generate", {}), ("classify", {}), ("classify", {"kind": "bag"})])
@@ -131,7 +141,14 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
     assert complaint({"task": "generate"}) == (
         f"train.start = '{base}': a model for task 'translate', not for 'generate'; start from one for the same task"
     )
-    assert "not for one that reads data.text;" in complaint({"data": {"text": "book.txt"}})
+    assert complaint({"data": {"text": "book.txt"}}) == (
+        f"train.start = '{base}': a model for task 'translate', which does not look at data.text; leave it out, "
+        "or start from a model for a task that does"
+    )
+    assert complaint({"task": "translate", "data": {"text": "book.txt"}}) == (
+        "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate'"
+    )
+    assert "'translate', 'generate' or 'classify'" in complaint({"task": "translat"})
     with pytest.raises(ConfigError, match="a model for task 'translate', not for 'generate'"):
         base_of(RunConfig.parse({"task": "generate", "data": {"text": "book.txt"}, "train": {"start": str(base)}}))
     none = str(tmp_path / "none")

@@ -81,7 +81,7 @@ class Job:
         labels = [split_label(line)[1] for line in lines if line.strip()]
         if len(labels) > 1 and set(labels) <= set(self.labeller.labels):
             raise DataError(
-                f"{self.where}: every line ends in a tab and a label, such as {labels[0]!r}; give the texts alone, "
+                f"{self.where}: the first {len(labels):,} lines all end in a tab and a label, such as {labels[0]!r}; give the texts alone, "
                 "or judge the model by them: regard evaluate DIR --data FILE"
             )
 

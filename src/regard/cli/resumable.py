@@ -10,7 +10,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -87,16 +87,20 @@ class ResumableFile:
             say(f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there")
 
     def _opened(self) -> BinaryIO:
-        with disk_errors(self.partial):
-            file = self.partial.open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise DiskError(
-                f"{self.partial}: another process is writing it; wait for it, or choose another -o"
-            ) from None
-        return file
+        while True:
+            with disk_errors(self.partial):
+                file = self.partial.open("ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                raise DiskError(
+                    f"{self.partial}: another process is writing it; wait for it, or choose another -o"
+                ) from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), self.partial.stat()):
+                    return file
+            file.close()  # another process renamed or removed it between the two calls: it is not ours
 
     def _read(self) -> dict[str, Any]:
         try:

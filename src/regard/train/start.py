@@ -69,13 +69,19 @@ def refuse_other_labels(labels: tuple[str, ...], base: OpenBundle) -> None:
 def remarks(config: RunConfig, bundle: BundleConfig, base: OpenBundle) -> Iterator[str]:
     """What a user should know of the start."""
     yield f"it starts as {base.directory}, with the model and vocabulary of that"
-    for name in LEARNING:
-        value = getattr(config.text, name)
-        if value != TextConfig.model_fields[name].default:
-            yield f"text.{name} = {value} is not looked at: no vocabulary is learned"
+    yield from _in_vain(config.text, len(base.tokenizers.source.vocabulary))
     ours, theirs = bundle.languages, base.config.languages
     if ours != theirs:
         yield f"that one is from {theirs.source} to {theirs.target}, and the text from {ours.source} to {ours.target}"
+
+
+def _in_vain(text: TextConfig, size: int) -> Iterator[str]:
+    """Of a vocabulary of `size`: what was asked for and would have made another, had one been learned."""
+    defaults = {name: TextConfig.model_fields[name].default for name in LEARNING}
+    for name, unsaid in {**defaults, "vocabulary": size}.items():
+        value = getattr(text, name)
+        if name in text.model_fields_set and value != unsaid:
+            yield f"text.{name} = {value} is not looked at: the vocabulary of {size:,} is taken over, and none is learned"
 
 
 def _found(start: str) -> Path:
@@ -86,18 +92,23 @@ def _found(start: str) -> Path:
 
 
 def _refuse_another_task(values: Mapping[str, Any], start: str, task: Task) -> None:
-    """Told before all else, for the task decides what settings there are."""
+    """Told before all else, for the task decides what settings there are. One that is not named shows in the data that it reads."""
     asked, data, fields = values.get("task"), values.get("data"), DataConfig.model_fields
-    if asked not in (None, task):
-        raise _another_task(start, task, repr(asked))
-    for name, value in data.items() if isinstance(data, Mapping) else ():
+    if asked != task and asked in MEANINGLESS:
+        raise _another_task(start, task, asked)
+    if asked is not None or not isinstance(data, Mapping):
+        return
+    for name, value in data.items():
         if f"data.{name}" in MEANINGLESS[task] and value != fields[name].default:
-            raise _another_task(start, task, f"one that reads data.{name}")
+            raise ConfigError(
+                f"train.start = {start!r}: a model for task {task!r}, which does not look at data.{name}; leave it out, "
+                "or start from a model for a task that does"
+            )
 
 
 def _another_task(start: str, task: Task, asked: str) -> ConfigError:
     return ConfigError(
-        f"train.start = {start!r}: a model for task {task!r}, not for {asked}; start from one for the same task"
+        f"train.start = {start!r}: a model for task {task!r}, not for {asked!r}; start from one for the same task"
     )
 
 
@@ -126,7 +137,7 @@ def _own(base: OpenBundle) -> dict[str, Any]:
 def _refuse_others(config: RunConfig, base: OpenBundle) -> None:
     own, start = _own(base), str(config.train.start)
     if config.task != base.config.task:
-        raise _another_task(start, base.config.task, repr(config.task))
+        raise _another_task(start, base.config.task, config.task)
     if isinstance(base.config.model, MarkovConfig):
         raise ConfigError(
             f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
