@@ -1,4 +1,4 @@
-"""A recipe whose text two quick models have added to (data diversification, Nguyen et al. 2020): trains all three and scores the last.
+"""A recipe whose text two other models have added to (data diversification, Nguyen et al. 2020): trains all three and scores the last.
 
     python benchmarks/diversified.py recipes/multi30k-diversified.toml --data path/to/multi30k            # on the validation set
     python benchmarks/diversified.py recipes/multi30k-diversified.toml --data path/to/multi30k --test     # and on test2016
