@@ -57,6 +57,12 @@ def bleu(run: Path, files: dict[str, Path], which: str, beam: int, alpha: float)
     return float(score(run, source, reference, tokenize, beam, alpha)["bleu"])
 
 
+def shortened(change: str) -> str:
+    """`train.weight_decay=0.1` as `weight_decay=0.1`: no two changes of one recipe may share a run."""
+    key, _, value = change.partition("=")
+    return f"{key.rpartition('.')[2]}={value}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipes", type=Path, nargs="+", help="such as recipes/multi30k-long.toml")
@@ -74,7 +80,7 @@ def main() -> None:
     for seed in arguments.seeds:
         for recipe in arguments.recipes:
             short = recipe.stem.removeprefix("multi30k-")
-            name = "-".join([short, *(change.rpartition(".")[2] for change in arguments.changes)])
+            name = "-".join([short, *map(shortened, arguments.changes)])
             run, files = arguments.out / f"{name}-{seed}", corpus(recipe, arguments.data)
             metrics = train(recipe, files, seed, arguments.changes, run)
             row = {which: bleu(run, files, which, arguments.beam, arguments.alpha) for which in sets}

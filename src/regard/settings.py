@@ -64,6 +64,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such config file; `regard init > run.toml` writes one") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: a directory, not a config file; give a .toml file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
 
@@ -91,7 +93,7 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     for key, value in changes.items():
         inner = result.get(key, {})
         if isinstance(value, Mapping) and not isinstance(inner, dict):
-            raise ConfigError(f"{key} = {inner!r}: expected a table of settings, [{key}]")
+            raise ConfigError(_no_table(key, inner))
         result[key] = merged(inner, value) if isinstance(value, Mapping) else value
     return result
 
@@ -159,12 +161,18 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
         return (
             f"{key}.{tag} = {context['tag']!r}: input should be {str(context['expected_tags']).replace(', ', ' or ')}"
         )
-    message = first["msg"].removeprefix("Value error, ")
     given = first.get("input")
+    if first["type"] == "model_type":
+        return _no_table(key, given)
+    message = first["msg"].removeprefix("Value error, ")
     shown = "" if isinstance(given, dict) else f" = {given!r}"
     several = not key or message.startswith(f"{key}.")  # settings that do not go together, which the message names
     named = "" if several else f"{key}{shown}: "
     return f"{named}{message[:1].lower()}{message[1:]}"
+
+
+def _no_table(key: str, value: Any) -> str:
+    return f"{key} = {value!r}: expected a table of settings, [{key}], or one of them, {key}.NAME"
 
 
 def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:

@@ -62,6 +62,7 @@ def test_a_line_that_is_not_utf8_is_left_empty_and_the_others_are_labelled(comma
     assert labelled.code == 2
     assert "regard evaluate DIR --data FILE" in labelled.err
     assert not list(tmp_path.glob("none*"))
+    assert "that is what is read" in command("classify", tmp_path / "run", "-i", texts, "-o", texts).err
     assert "such as 'good'" in command("classify", tmp_path / "run", stdin="fine\tgood \r\ndull\tbad\r\n").err
     for fine in (
         "fine\tgood\ndull\tday\n",

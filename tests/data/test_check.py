@@ -68,6 +68,11 @@ def test_a_clean_corpus_is_accepted(tmp_path):
     assert "not a pair" not in report.to_text()
 
 
+def test_one_pair_is_too_few_without_validation_files(tmp_path):
+    report = check_corpus(*files(tmp_path, [b"house"], [b"Haus"]))
+    assert "training will accept it with validation files beside it" in report.to_text()
+
+
 def test_unequal_files_are_counted_to_the_end(tmp_path):
     report = check_corpus(*files(tmp_path, [b"a", b"b"], [b"c", b"d", b"e", b"\xff", b""]))
     assert (report.source.lines, report.target.lines, report.pairs, report.sound) == (2, 5, 2, 2)

@@ -441,7 +441,7 @@ def test_empty_training_or_validation_files_are_named(tmp_path, cache):
     message = the_error({**bad, "valid_src": good["src"], "valid_tgt": good["tgt"]}, cache)
     assert message.startswith(f"{tmp_path}/bad.en and {tmp_path}/bad.de: no sentence pairs")
     message = the_error({**good, "valid_src": bad["src"], "valid_tgt": bad["tgt"]}, cache)
-    assert message.startswith(f"{tmp_path}/bad.en and {tmp_path}/bad.de: no sentence pairs left of 0")
+    assert message.startswith(f"{tmp_path}/bad.en and {tmp_path}/bad.de: no sentence pairs in it; give")
 
 
 @pytest.mark.parametrize("role", ["src", "valid_tgt", "test_src"])

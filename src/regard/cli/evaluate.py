@@ -46,7 +46,7 @@ def evaluate(
     """
     from regard.cli.align import read_method
     from regard.cli.pairs import gold_links, sides
-    from regard.cli.streams import results
+    from regard.cli.streams import refuse_own_input, results, say
     from regard.engine.load import load_translator
     from regard.errors import ConfigError, DataError
     from regard.files import to_json_line
@@ -65,9 +65,13 @@ def evaluate(
         )
     if tokenize not in TOKENIZERS:
         raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
+    refuse_own_input(output, src, ref)
     sources, references = sides(src, ref)
-    if not sources:
+    if not any(map(str.strip, sources)):
         raise DataError(f"{src}: no sentences to evaluate on")
+    for side, lines in ((src, sources), (ref, references)):
+        if empty := sum(not line.strip() for line in lines):
+            say(f"{side}: {empty:,} of {len(lines):,} lines are empty, and judged as they are")
     gold = None if gold_align is None else gold_links(gold_align, sources, references)
     settings = read_method(align_method, "--align-method")
     model = load_translator(bundle, device, cast("Engine", engine), cast("Precision", precision))

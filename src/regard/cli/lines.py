@@ -58,9 +58,11 @@ class Work(Protocol[Item]):
 
 def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *, settings: Mapping[str, Any]) -> None:
     """All lines of a file, or of standard input, to another or to standard output. settings: what must be the same for going on."""
+    from regard.cli.streams import refuse_own_input
     from regard.engine.stream import LARGEST_WINDOW, streamed
     from regard.errors import DataError
 
+    refuse_own_input(output_file, input_file)
     typed = input_file == "-" and sys.stdin.isatty()  # a person waits for the answer to each line
     source = _Source(input_file)
     with _destination(output_file, settings, source) as write, _Progress(work.name, source) as progress:
@@ -167,7 +169,7 @@ def _destination(
 ) -> Iterator[Callable[[str, _Window], None]]:
     """Where results go: a file that can be gone on with, or a stream; the source is brought to the first line that is to be done."""
     from regard.cli.resumable import resumable
-    from regard.cli.streams import results, say
+    from regard.cli.streams import followed, results, say
 
     if path is None or path == "-" or (Path(path).exists() and not Path(path).is_file()):
         with results(path) as stream:
@@ -178,7 +180,7 @@ def _destination(
 
             yield write
         return
-    with resumable(Path(path), settings) as file:
+    with resumable(followed(path), settings) as file:
         if file.lines:
             source.skip(file.lines)
             file.accept(source.lines, source.digest)

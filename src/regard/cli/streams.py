@@ -8,13 +8,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from regard.errors import DiskError
+from regard.errors import ConfigError, DiskError
 from regard.files import STAGING_MARK, disk_errors
 
 
 def say(message: str) -> None:
     """Tell the user something that is not a result."""
     print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def refuse_own_input(output: str | None, *inputs: str | None) -> None:
+    """An output that would take the place of what is read."""
+    if output is None or not Path(output).is_file():
+        return
+    for path in inputs:
+        if path is not None and Path(path).is_file() and Path(output).samefile(path):
+            raise ConfigError(f"-o {output}: that is what is read; choose another place")
+
+
+def followed(path: str) -> Path:
+    """Where a file is to be written: a link's target, so that the link stays one."""
+    return Path(path).resolve() if Path(path).is_symlink() else Path(path)
 
 
 @contextmanager
@@ -27,12 +41,13 @@ def results(path: str | None) -> Iterator[TextIO]:
         with disk_errors(Path(path)), Path(path).open("w", encoding="utf-8", newline="\n") as file:
             yield file
     else:
-        staging = Path(f"{path}{STAGING_MARK}{os.getpid()}")
+        place = followed(path)
+        staging = place.with_name(f"{place.name}{STAGING_MARK}{os.getpid()}")
         with disk_errors(Path(path)):
             try:
                 with _opened(staging, compressed=path.endswith(".gz")) as file:
                     yield file
-                staging.replace(path)
+                staging.replace(place)
             finally:
                 staging.unlink(missing_ok=True)
 

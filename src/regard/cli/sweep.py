@@ -37,7 +37,9 @@ def sweep(
     from regard.train.sweep import grid, is_done, places
 
     if out is None or out == Path():
-        raise ConfigError("--out DIR is missing: where should the cells be kept? For example --out runs/sweep")
+        raise ConfigError(
+            "--out DIR is missing, or is the current directory: where should the cells be kept? For example --out runs/sweep"
+        )
     cells = grid(run_settings(config, None, {}, []), sets or [], seeds, "settings" if config is None else str(config))
     directories = places(cells, out)
     commands = [_command(config, cell.sets, run) for cell, run in zip(cells, directories, strict=True)]

@@ -51,8 +51,10 @@ def train(
     from regard.errors import ConfigError
 
     if out is None or out == Path():  # an empty one would be the current directory
-        raise ConfigError("--out DIR is missing: where should the run be kept? For example --out runs/first")
-    flags = {
+        raise ConfigError(
+            "--out DIR is missing, or is the current directory: where should the run be kept? For example --out runs/first"
+        )
+    flags: dict[str, dict[str, Any]] = {
         "data": {
             "text": text,
             "valid_text": valid_text,
@@ -77,9 +79,10 @@ def train(
     }
     if task is not None:
         sets = [f"task={task}", *(sets or [])]
-    train_with_progress(
-        run_settings(config, recipe, flags, sets or []), out, "settings" if config is None else str(config)
-    )
+    values = run_settings(config, recipe, flags, sets or [])
+    given = sets or any(value is not None for table in flags.values() for value in table.values())
+    changed = ", as the options change it" if given else ""
+    train_with_progress(values, out, "settings" if config is None else f"{config}{changed}")
 
 
 def train_with_progress(values: dict[str, Any], out: Path, where: str = "settings") -> None:
@@ -117,7 +120,18 @@ def summary(metrics: dict[str, Any]) -> str:
     return f"{metrics['set']} set, {size}: {', '.join(parts)}"
 
 
-def run_settings(config: Path | None, recipe: str | None, flags: dict[str, Any], sets: list[str]) -> dict[str, Any]:
+INSTEAD = {
+    "pairs": ("src", "tgt"),
+    "src": ("pairs",),
+    "valid_pairs": ("valid_src", "valid_tgt"),
+    "valid_src": ("valid_pairs",),
+}
+"""Flags that name data in another form than a file did, and what they take the place of."""
+
+
+def run_settings(
+    config: Path | None, recipe: str | None, flags: dict[str, dict[str, Any]], sets: list[str]
+) -> dict[str, Any]:
     """The recipe, changed by the file, changed by the flags, changed by `--set`."""
     from regard.errors import ConfigError
     from regard.models.config import SIZES
@@ -135,4 +149,8 @@ def run_settings(config: Path | None, recipe: str | None, flags: dict[str, Any],
         for size in SIZES:
             values["model"].pop(size, None)
     given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
+    if replaced := [old for flag in given.get("data", {}) for old in INSTEAD.get(flag, ())]:
+        values = merged(values, {"data": {}})
+        for old in replaced:
+            values["data"].pop(old, None)
     return override(merged(values, {table: keys for table, keys in given.items() if keys}), sets)

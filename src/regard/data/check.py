@@ -149,7 +149,8 @@ class CheckReport:
             f"ratio outliers      {self.outliers}",
         ]
         refused = "mend the lines above" if self.pairs else "there is no line in it"
-        verdict = "training will accept it" if self.usable else f"{refused}: training will refuse it"
+        alone = " with validation files beside it, for none of one pair can be held out" if self.sound == 1 else ""
+        verdict = f"training will accept it{alone}" if self.usable else f"{refused}: training will refuse it"
         return "\n".join([*rows, f"verdict             {verdict}"])
 
 

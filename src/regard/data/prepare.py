@@ -97,6 +97,8 @@ def _build(
     validation: list[NumberedPair]
     if inputs.validation is not None:
         validation = list(enumerate(inputs.validation(), 1))
+        if not validation:
+            raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
         training = _Training(inputs.training, ())
     else:
         held = hold_out(reported(inputs.training(), "reading", progress), data.max_length, data.seed)
