@@ -65,6 +65,12 @@ def test_an_output_that_is_a_link_is_followed(command, small_run, files: Path, v
         assert (files / "there/out").read_text(encoding="utf-8").count("\n") == 3
 
 
+def test_an_output_that_is_a_link_to_itself_is_replaced(command, small_run, files: Path) -> None:
+    (files / "link").symlink_to("link")
+    assert command("translate", small_run, "-i", files / "a.fr", "-o", files / "link", "--beam", "1").code == 0
+    assert (files / "link").read_text(encoding="utf-8").count("\n") == 3
+
+
 def test_empty_lines_are_told_before_they_are_judged(command, small_run, files: Path) -> None:
     (files / "blank.fr").write_text("\n\n\n", encoding="utf-8")
     (files / "half.fr").write_text("un\n\n\n", encoding="utf-8")

@@ -148,7 +148,8 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
     assert complaint({"task": "translate", "data": {"text": "book.txt"}}) == (
         "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate'"
     )
-    assert "'translate', 'generate' or 'classify'" in complaint({"task": "translat"})
+    for task in ("translat", ["translate"]):
+        assert "'translate', 'generate' or 'classify'" in complaint({"task": task})
     with pytest.raises(ConfigError, match="a model for task 'translate', not for 'generate'"):
         base_of(RunConfig.parse({"task": "generate", "data": {"text": "book.txt"}, "train": {"start": str(base)}}))
     none = str(tmp_path / "none")

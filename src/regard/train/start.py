@@ -94,7 +94,7 @@ def _found(start: str) -> Path:
 def _refuse_another_task(values: Mapping[str, Any], start: str, task: Task) -> None:
     """Told before all else, for the task decides what settings there are. One that is not named shows in the data that it reads."""
     asked, data, fields = values.get("task"), values.get("data"), DataConfig.model_fields
-    if asked != task and asked in MEANINGLESS:
+    if isinstance(asked, str) and asked != task and asked in MEANINGLESS:
         raise _another_task(start, task, asked)
     if asked is not None or not isinstance(data, Mapping):
         return
