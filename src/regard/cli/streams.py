@@ -27,10 +27,8 @@ def refuse_own_input(output: str | None, *inputs: str | None) -> None:
 
 
 def followed(path: str) -> Path:
-    """Where a file is to be written: a link's target, so that the link stays one."""
-    return (
-        Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
-    )  # one that leads to itself is replaced
+    """Where a file is to be written: a link's target, so that the link stays one. A link that leads to itself is replaced."""
+    return Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
 
 
 @contextmanager
