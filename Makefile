@@ -7,6 +7,10 @@ READY := $(VENV)/.ready
 TORCH_OPTIONS ?=
 # Passed to `regard demo`, for example --out runs/other.
 DEMO_OPTIONS ?=
+# Processes that run the tests.
+WORKERS ?= 2
+# Which slow tests: those marked clock need a machine that does nothing else; SLOW='slow and not clock' leaves them out.
+SLOW ?= slow
 
 .PHONY: setup demo test test-slow lint types check lock clean
 
@@ -23,11 +27,12 @@ $(READY): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/regard demo $(DEMO_OPTIONS)
 
+# Two processes of one thread each (tests/conftest.py); `pytest tests/one_file.py` alone starts none.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-slow: setup
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m '$(SLOW)'
 
 lint: setup
 	$(BIN)/ruff check .

@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
-from regard.cli.pairs import gold_links, sides
-from regard.engine.alignment import AlignmentConfig, AlignmentMethod
-from regard.engine.load import load
-from regard.engine.model import Model
+from regard.cli.pairs import gold_links, read_sides
 from regard.explain.picking import METHODS, Gold, pick_alignment
 from regard.metrics.alignment import Joint, Links, alignment_error_rate, flipped, joined, parse_pharaoh
+from regard.tasks.load import load_served
+from regard.tasks.translate.alignment import AlignmentConfig, AlignmentMethod
+from regard.tasks.translate.translator import Translator
 
 Sides = tuple[list[str], list[str]]
 
@@ -39,20 +39,20 @@ def main() -> None:
     parser.add_argument("--text-tgt")
     asked = parser.parse_args()
 
-    text = sides(asked.src, asked.tgt)
+    text = read_sides(asked.src, asked.tgt)
     gold = gold_links(asked.gold, *text)
-    more = sides(asked.text_src, asked.text_tgt) if asked.text_src else ([], [])
+    more = read_sides(asked.text_src, asked.text_tgt) if asked.text_src else ([], [])
     if asked.lower:
         text, more = (([*map(str.lower, one)], [*map(str.lower, other)]) for one, other in (text, more))
     if asked.dev >= len(gold):
         parser.error(f"--dev {asked.dev}: {len(gold)} lines leave none to judge by")
     judge = Judge(gold, asked.dev, asked.methods)
     print(f"{'method':10} {'choice':12} {'dev AER':>8} {'AER':>7} {'precision':>10} {'recall':>7}  settings")
-    forward = judge.ways(load(asked.bundle, engine="torch"), *text)
+    forward = judge.ways(load_served(asked.bundle, engine="torch"), *text)
     if asked.reverse:
         print("from target to source:")
         other = Judge([(flipped(sure), flipped(possible)) for sure, possible in gold], asked.dev, asked.methods)
-        backward = [flipped(links) for links in other.ways(load(asked.reverse, engine="torch"), *text[::-1])]
+        backward = [flipped(links) for links in other.ways(load_served(asked.reverse, engine="torch"), *text[::-1])]
         judge.joints("joined", forward, backward)
     if find_spec("eflomal") is None:
         print("eflomal is not installed: pip install eflomal")
@@ -68,8 +68,8 @@ class Judge:
     def __init__(self, gold: Gold, dev: int, methods: Sequence[AlignmentMethod]) -> None:
         self._gold, self._dev, self._methods = gold, dev, methods
 
-    def ways(self, model: Model, sources: list[str], targets: list[str]) -> list[Links]:
-        """Of each method a line for the mean of heads, for the best head and for the best way of all; the links of the best method."""
+    def ways(self, model: Translator, sources: list[str], targets: list[str]) -> list[Links]:
+        """Print a line for each method's mean of heads, best head and best way of all; return the links of the best."""
         dev = slice(self._dev)
         candidates = pick_alignment(model, sources[dev], targets[dev], self._gold[dev], self._methods)
         found = {}
@@ -98,13 +98,13 @@ class Judge:
         print(f"{method:10} {choice:12} {numbers}  {told}", flush=True)
 
 
-def links_of(model: Model, sources: list[str], targets: list[str], how: AlignmentConfig) -> list[Links]:
-    """What a model links."""
+def links_of(model: Translator, sources: list[str], targets: list[str], how: AlignmentConfig) -> list[Links]:
+    """The links that a model finds, one set for each pair."""
     return [frozenset(one.links) for one in model.align(sources, targets, settings=how)]
 
 
 def eflomal_links(text: Sides, more: Sides) -> list[list[Links]]:
-    """What eflomal finds from source to target and from target to source, both as (source, target)."""
+    """The links of eflomal from source to target and from target to source, both as (source, target)."""
     import eflomal
 
     with tempfile.TemporaryDirectory() as directory:

@@ -96,9 +96,9 @@ def write_texts(make: Callable[[random.Random], Text], home: Path) -> dict[str, 
 
 
 def accuracy(files: dict[str, str], model: dict[str, Any], rate: float, seed: int, out: Path) -> float:
-    """Of a model trained on these texts, on the test texts."""
-    from regard.train.config import RunConfig
-    from regard.train.run import train_run
+    """The accuracy on the test texts of a model trained on these texts."""
+    from regard.tasks.run import train_run
+    from regard.tasks.settings import parse_settings
 
     train = {"seed": seed, "batch_tokens": 1024, "max_epochs": EPOCHS, "learning_rate": rate, "warmup": 50}
     config = {
@@ -108,7 +108,7 @@ def accuracy(files: dict[str, str], model: dict[str, Any], rate: float, seed: in
         "model": model,
         "train": {**train, "label_smoothing": 0.0, "validate_every": 100, "save_every": 10_000, "samples": 0},
     }
-    run = train_run(RunConfig.parse(config), out)
+    run = train_run(parse_settings(config), out)
     assert run.metrics is not None
     return float(run.metrics["accuracy"])
 

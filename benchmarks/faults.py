@@ -87,14 +87,14 @@ def settings(home: Path, seed: int) -> dict[str, Any]:
 
 
 def train_here(home: Path, seed: int, out: Path, cache: Path) -> None:
-    from regard.train import resume
-    from regard.train.config import RunConfig
-    from regard.train.run import train_run
+    from regard.tasks.run import train_run
+    from regard.tasks.settings import parse_settings
+    from regard.training import resume
 
     # A team as on two threads, but OpenMP keeps to one: after a fork it would wait for threads that are not there.
     resume.team_size = lambda device: WORKERS
     os.environ["REGARD_CACHE"] = str(cache)
-    train_run(RunConfig.parse(settings(home, seed)), out)
+    train_run(parse_settings(settings(home, seed)), out)
 
 
 def start_fork(run: Killed) -> BaseProcess:
@@ -171,7 +171,7 @@ def newest_whole(out: Path) -> int:
 
 
 def phase(run: Killed, told: list[dict[str, Any]]) -> str:
-    """What a run that had started was doing when it died, from the last that it logged."""
+    """The work that a started run was doing when it died, from the last event in its log."""
     last, step = told[-1]["event"], told[-1]["step"]
     validates = step % VALIDATE_EVERY == 0 or step == STEPS
     saves = step % SAVE_EVERY == 0 or step == STEPS
@@ -185,7 +185,7 @@ def phase(run: Killed, told: list[dict[str, Any]]) -> str:
 
 
 def events(out: Path) -> list[dict[str, Any]]:
-    """What the log tells; a line that was being written is no line."""
+    """The events in the log, without a last line that was still being written."""
     if not (out / "log.jsonl").exists():
         return []
     return [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]

@@ -18,16 +18,16 @@ import torch
 import torch.nn.functional as F
 
 from regard.data.batches import make_batch, plan
-from regard.data.config import DataConfig
+from regard.data.config import PairData
 from regard.data.prepare import Prepared, prepare
-from regard.models.build import build_model
+from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
+from regard.tasks.translate.objective import TranslateObjective
 from regard.text.config import TextConfig
-from regard.train.config import RunConfig, TrainConfig
-from regard.train.events import Step
-from regard.train.loop import advance
-from regard.train.resume import resumed_job
-from regard.train.translating import Translating
+from regard.training.config import RunSettings, TrainConfig
+from regard.training.events import Step
+from regard.training.loop import advance
+from regard.training.resume import resumed_job
 
 SEED, RATE, SMOOTHING, CLIP, BATCH_TOKENS = 1, 1e-3, 0.1, 1.0, 1024
 
@@ -40,12 +40,12 @@ def main() -> None:
     arguments = parser.parse_args()
     curves: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as home:
-        data, text = DataConfig(pocket=arguments.pairs), TextConfig(vocabulary=500)
+        data, text = PairData(pocket=arguments.pairs), TextConfig(vocabulary=500)
         prepared = prepare(data, text, Path(home))
         print("| dropout | steps | first loss | last loss, regard | last loss, plain | largest difference |")
         print("| --- | --- | --- | --- | --- | --- |")
         for dropout in (0.0, 0.15):
-            config = RunConfig(
+            config = RunSettings(
                 data=data,
                 text=text,
                 model=TransformerConfig(positions="sinusoidal", dropout=dropout),
@@ -75,9 +75,9 @@ def main() -> None:
         draw(curves, arguments.figure)
 
 
-def engine(config: RunConfig, prepared: Prepared, home: Path, steps: int) -> list[float]:
+def engine(config: RunSettings, prepared: Prepared, home: Path, steps: int) -> list[float]:
     """The losses of regard's own steps."""
-    job, _ = resumed_job(config, home, Translating(config, prepared), torch.device("cpu"))
+    job, _ = resumed_job(config, home, TranslateObjective(config, prepared), torch.device("cpu"))
     losses = []
     with job.team() as team:
         for examples in order(prepared, steps):
@@ -86,12 +86,12 @@ def engine(config: RunConfig, prepared: Prepared, home: Path, steps: int) -> lis
     return losses
 
 
-def plain(config: RunConfig, prepared: Prepared, steps: int) -> list[float]:
+def plain(config: RunSettings, prepared: Prepared, steps: int) -> list[float]:
     """The losses of the loop that everyone writes, on the same network."""
     torch.manual_seed(SEED)
     tokenizers = prepared.tokenizers
     sizes = len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary)
-    network = build_model(config.model, *sizes, joint=tokenizers.joint).train()
+    network = build_translator(config.model, *sizes, joint=tokenizers.joint).train()
     for module in network.modules():
         if hasattr(module, "probability"):
             module.forward = torch.nn.Dropout(module.probability).forward

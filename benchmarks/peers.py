@@ -130,11 +130,11 @@ def exported(network: Any, config: Any, vocabulary: int) -> Any:
         PegasusForConditionalGeneration(PegasusConfig(**settings)) if pre else MarianMTModel(MarianConfig(**settings))
     )
     ours, theirs = network.state_dict(), dict(model.named_parameters())
-    names = {"model.shared.weight": "target_embedding.weight"}
+    names = {"model.shared.weight": "target.embedding.weight"}
     for side, count in (("encoder", encoder), ("decoder", decoder)):
         for number in range(count):
             them, us = f"model.{side}.layers.{number}", f"{side}.{number}"
-            attentions = [("self_attn", "attention")] + [("encoder_attn", "cross")] * (side == "decoder")
+            attentions = [("self_attn", "mixer")] + [("encoder_attn", "cross")] * (side == "decoder")
             names |= {
                 f"{them}.{a}.{part[0] if part != 'output' else 'out'}_proj": f"{us}.{b}.{part}"
                 for a, b in attentions

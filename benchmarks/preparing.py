@@ -51,12 +51,12 @@ def measure_here(home: Path) -> dict[str, float]:
     from regard import api
     from regard.data.prepare import prepare
     from regard.files import cache_directory
-    from regard.train.events import Event, Step
-    from regard.train.run import train_run
+    from regard.tasks.run import train_run
+    from regard.training.events import Event, Step
 
     os.environ["REGARD_CACHE"] = str(home / "cache")
     files = {"src": str(home / "a.xx"), "tgt": str(home / "a.yy")}
-    config = api.RunConfig.parse({"data": files, "model": {"preset": "tiny"}})
+    config = api.parse_settings({"data": files, "model": {"preset": "tiny"}})
 
     def seconds_to_prepare() -> float:
         began = time.perf_counter()
@@ -84,7 +84,7 @@ def measure_here(home: Path) -> dict[str, float]:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it has ended."""
+    """The processor seconds of this process and of its ended children."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

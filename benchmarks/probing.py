@@ -13,10 +13,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from regard.data.pocket.corpus import pocket_split
-from regard.engine.load import load
 from regard.layers import transformer as blocks
 from regard.models import transformer as network
 from regard.ops.probe import Probe, within
+from regard.tasks.load import load_served
 
 ROUNDS = 5
 
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--sentences", type=int, default=200)
     asked = parser.parse_args()
-    model = load(asked.bundle, engine="torch")
+    model = load_served(asked.bundle, engine="torch")
     pairs = pocket_split(1, 1, asked.sentences).test
     texts = [pair.french for pair in pairs]
     source = [model.tokenizers.source.encode(pair.french) for pair in pairs]

@@ -19,14 +19,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.data.batches import Batch, make_batch, plan
-from regard.data.config import DataConfig
+from regard.data.config import PairData
 from regard.data.prepare import prepare
-from regard.layers.scores import SCORES, Score, ScoreShape
-from regard.models.build import build_model
+from regard.layers.scores import SCORES, AttentionScore, ScoreShape
+from regard.models.build import build_translator
 from regard.models.config import RecurrentConfig
 from regard.ops.attention import attend
 from regard.text.config import TextConfig
-from regard.train.loss import batch_loss
+from regard.training.loss import batch_loss
 
 SMOOTHING, BATCH_TOKENS, BATCHES = 0.1, 1024, 6
 CPU = torch.device("cpu")
@@ -84,7 +84,7 @@ def plain_loss(network: PlainLoop, batch: Batch) -> Tensor:
 
 
 def steps(network: nn.Module, loss: Callable[[Batch], Tensor], batches: list[Batch]) -> Callable[[], float]:
-    """What trains on all batches once; it returns the seconds."""
+    """A function that trains on all batches once and returns the seconds."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
 
     def once() -> float:
@@ -100,13 +100,13 @@ def steps(network: nn.Module, loss: Callable[[Batch], Tensor], batches: list[Bat
 
 def training(preset: str, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as home:
-        prepared = prepare(DataConfig(pocket=5000), TextConfig(vocabulary=500), Path(home))
+        prepared = prepare(PairData(pocket=5000), TextConfig(vocabulary=500), Path(home))
         corpus = prepared.train
         planned = plan(corpus.source_lengths, corpus.target_lengths, BATCH_TOKENS, 1, 0)[:BATCHES]
         batches = [make_batch(corpus, examples, prepared.tokenizers) for examples in planned]
     config = RecurrentConfig(preset=preset, layers=1)
     vocabulary = len(prepared.tokenizers.target.vocabulary)
-    ours = build_model(config, vocabulary, vocabulary, joint=True).train()
+    ours = build_translator(config, vocabulary, vocabulary, joint=True).train()
     plain = PlainLoop(vocabulary, config.width, config.layers, config.dropout).train()
     runs = {
         "regard": steps(ours, lambda batch: batch_loss(ours, batch, SMOOTHING, CPU)[0], batches),
@@ -128,7 +128,7 @@ def training(preset: str, rounds: int) -> None:
         print(f"| {name} | {tokens / median:,.0f} | {first / median:.2f} |")
 
 
-def made(name: str, width: int) -> Score:
+def made(name: str, width: int) -> AttentionScore:
     score = SCORES[name](
         ScoreShape(query=width, key=width, inner=width // 4 if name == "latent" else width, positions=64)
     )
@@ -138,7 +138,7 @@ def made(name: str, width: int) -> Score:
     return score
 
 
-def attended(score: Score, query: Tensor, keys: Tensor, loops: int) -> float:
+def attended(score: AttentionScore, query: Tensor, keys: Tensor, loops: int) -> float:
     """Seconds to attend, forward and backward: all queries at once, or each in a step of its own."""
     started = time.perf_counter()
     remembered = score.remember(keys)

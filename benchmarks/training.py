@@ -33,7 +33,7 @@ MULTI30K = Path(__file__).parents[2] / "shared/data/multi30k/tok"
 
 @dataclass
 class About:
-    """What an implementation works on, and the size it has."""
+    """The data that an implementation works on, and its size."""
 
     corpus: str
     torch: str
@@ -169,13 +169,13 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
     import torch
 
     from regard.data.batches import make_batch, plan
-    from regard.data.config import DataConfig
+    from regard.data.config import PairData
     from regard.data.prepare import prepare
     from regard.text.config import TextConfig
 
     text = Path(options["text"])
     there = (text / "train.en").exists()
-    data = DataConfig(src=str(text / "train.en"), tgt=str(text / "train.de")) if there else DataConfig(pocket=20_000)
+    data = PairData(src=str(text / "train.en"), tgt=str(text / "train.de")) if there else PairData(pocket=20_000)
     settings = TextConfig(vocabulary=options["vocabulary"] if there else 500)
     prepared = prepare(data, settings, Path(options["home"]))
     corpus, tokenizers = prepared.train, prepared.tokenizers
@@ -218,14 +218,14 @@ def _regard(
     import torch
 
     from regard.models.config import TransformerConfig
-    from regard.train.config import RunConfig, TrainConfig
-    from regard.train.loop import advance
-    from regard.train.memory import keep_large_blocks
-    from regard.train.resume import resumed_job
-    from regard.train.translating import Translating
+    from regard.tasks.translate.objective import TranslateObjective
+    from regard.training.config import RunSettings, TrainConfig
+    from regard.training.loop import advance
+    from regard.training.malloc import keep_large_blocks
+    from regard.training.resume import resumed_job
 
     keep_large_blocks()
-    config = RunConfig(
+    config = RunSettings(
         data=data,
         text=text,
         model=TransformerConfig.parse({"preset": options["preset"], "positions": "sinusoidal", "dropout": DROPOUT}),
@@ -239,7 +239,9 @@ def _regard(
             max_steps=10**6,
         ),
     )
-    job, _ = resumed_job(config, Path(options["home"]) / name, Translating(config, prepared), torch.device("cpu"))
+    job, _ = resumed_job(
+        config, Path(options["home"]) / name, TranslateObjective(config, prepared), torch.device("cpu")
+    )
     team = job.team()
     steps = [
         lambda examples=examples: list(advance(job, team, [examples], len(chosen), time.perf_counter()))

@@ -1,5 +1,6 @@
-"""For every test: one thread, so that tiny tensors are not slowed by idle threads that spin, a cache of its own, and a Ctrl-C that
-works: a shell starts what runs in the background with SIGINT ignored, and every child would inherit that. Hypothesis asserts no time.
+"""For every test: one thread, so that tiny tensors are not slowed by idle threads that spin, here and in the processes that a test starts;
+a cache of its own; and a Ctrl-C that works: a shell starts what runs in the background with SIGINT ignored, and every child would inherit
+that. Hypothesis asserts no time. Shapes are checked: every annotation of jaxtyping in the rooms of tensors, by beartype.
 """
 
 import signal
@@ -9,6 +10,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 import torch
+from jaxtyping import install_import_hook
+
+install_import_hook(["regard.ops", "regard.layers", "regard.models"], "beartype.beartype")  # before any is imported
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -18,7 +22,9 @@ hypothesis.settings.load_profile("untimed")
 def _one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
     torch.set_num_threads(before)
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 FIRST = [
-    "import regard.train.config",
+    "import regard.training.config",
     "import regard.api",
     "pass",
 ]
@@ -14,13 +14,13 @@ FIRST = [
 
 @pytest.mark.parametrize("first", FIRST)
 def test_train_stays_a_function(first: str) -> None:
-    code = f"import regard; {first}; import regard.train.run; assert regard.train.__name__ == 'train' and callable(regard.train)"
+    code = f"import regard; {first}; import regard.training.run; assert regard.train.__name__ == 'train' and callable(regard.train)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
 def test_loading_does_not_import_torch() -> None:
-    code = "import sys, regard; regard.load, regard.Model, regard.Translation; print('torch' in sys.modules)"
+    code = "import sys, regard; regard.load, regard.Translator, regard.Translation; print('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
 
@@ -32,10 +32,11 @@ def test_unknown_names_are_refused() -> None:
         regard.nothing_here  # noqa: B018
     assert set(regard.__all__) == {
         "Explanation",
-        "Model",
+        "Translator",
         "Run",
-        "RunConfig",
+        "RunSettings",
         "Translation",
+        "extend",
         "load",
         "load_ensemble",
         "train",

@@ -9,7 +9,7 @@ import pytest
 import regard
 
 ROOT = Path(regard.__file__).parent
-FOUNDATION = {"errors", "settings", "files"}  # modules that every room may import: docs/decisions/0001
+FOUNDATION = {"errors", "settings", "files", "extensions"}  # modules that every room may import: docs/decisions/0001
 ROOMS: dict[str, set[str]] = {
     "ops": set(),
     "text": set(),
@@ -20,9 +20,10 @@ ROOMS: dict[str, set[str]] = {
     "search": set(),
     "bundle": {"models", "text"},
     "engine": {"bundle", "search", "text", "ops", "metrics"},
-    "train": {"data", "models", "ops", "bundle", "engine", "metrics", "text"},
-    "explain": {"engine", "models", "layers", "ops", "metrics", "data", "text"},
+    "training": {"data", "models", "layers", "ops", "bundle", "metrics"},
 }
+ROOMS["tasks"] = {*ROOMS}
+ROOMS["explain"] = {*ROOMS}
 ROOMS["cli"] = {*ROOMS, "api"}
 WITHOUT_TORCH = {"text", "metrics"}
 HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib"}
@@ -61,6 +62,45 @@ def test_a_room_imports_only_what_its_row_names(room: str) -> None:
             top, _, rest = name.partition(".")
             if top == "regard":
                 assert rest.split(".")[0] in allowed, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def defined_elsewhere(path: Path) -> dict[str, str]:
+    """The names that a file imports from other modules of regard, and from which."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("regard.")
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_no_import_is_laundered_through_a_third_room(room: str) -> None:
+    """A name is imported from the room that defines it, not from one that only imported it."""
+    for path in files(room):
+        for name, module in defined_elsewhere(path).items():
+            file = ROOT.joinpath(*module.split(".")[1:])
+            source = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+            origin = defined_elsewhere(source).get(name)
+            laundered = origin is not None and room_of(origin) not in (room_of(module), *FOUNDATION)
+            assert not laundered, f"{path.relative_to(ROOT)} imports {name} of {origin} from {module}"
+
+
+def test_training_knows_no_task() -> None:
+    names = {"translate", "generate", "classify"}
+    for path in files("training"):
+        words = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant)
+        }
+        assert not words & names, f"{path.relative_to(ROOT)} names a task"
+        assert not any(name.startswith("regard.tasks") for name in imports(path)), path
 
 
 @pytest.mark.parametrize("room", sorted(WITHOUT_TORCH))

@@ -15,7 +15,10 @@ from regard.data.pocket.corpus import pocket_split
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"<!-- test: ([\w-]+) -->\n```\w+\n(.*?)```", README, flags=re.DOTALL))
+BLOCKS = {
+    name: text.replace("\\\n", "")  # one command a line
+    for name, text in re.findall(r"<!-- test: ([\w-]+) -->\n```\w+\n(.*?)```", README, flags=re.DOTALL)
+}
 SMALL = (
     "--set model.layers=1 --set model.width=16 --set model.heads=2 --set model.feed_forward=16 "
     "--set train.max_steps=4 --set text.vocabulary=400"
@@ -53,7 +56,7 @@ def _shell(command: str, home: Path) -> str:
 
 
 def _shells(commands: str, home: Path) -> list[str]:
-    """What each line prints; they do not depend on each other, so two run at a time."""
+    """The output of each line; the lines do not depend on each other, so two run at a time."""
     with ThreadPoolExecutor(2) as threads:
         return list(threads.map(partial(_shell, home=home), commands.strip().split("\n")))
 
@@ -70,9 +73,10 @@ make test    # the same set-up, then the whole test suite
 """
 
 
-@pytest.mark.parametrize("line", BLOCKS["own-data"].strip().split("\n"))
-def test_own_data(line: str, home: Path) -> None:
-    _shell(line.replace("--minutes 20", SMALL), home)
+def test_own_data(home: Path) -> None:
+    """In order and as one test: each line needs what those before it made."""
+    for line in BLOCKS["own-data"].strip().split("\n"):
+        _shell(line.replace("--minutes 20", SMALL), home)
 
 
 def test_further(home: Path) -> None:
@@ -167,6 +171,15 @@ def test_comparing(home: Path) -> None:
     _shell(f"{training.replace('--seeds 3', '--seeds 1')} {SMALL}", home)
     assert "norm=post" in _shell(comparing, home)
     assert (home / "norms.svg").exists()
+
+
+def test_extending(home: Path) -> None:
+    (home / "first_word.py").write_text(BLOCKS["extension-file"], encoding="utf-8")
+    training, comparing = BLOCKS["extending"].strip().split("\n")
+    _shell(f"{training} {POCKET} {SMALL}", home)
+    assert "first word %" in _shell(comparing, home)
+    bundle = json.loads((home / "runs/first/config.json").read_text(encoding="utf-8"))
+    assert [extension["adds"] for extension in bundle["extensions"]] == [["metric first_word"]]
 
 
 def test_make_demo(home: Path) -> None:

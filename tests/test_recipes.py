@@ -6,16 +6,17 @@ import pytest
 
 from regard.layers.scores import SCORES
 from regard.settings import read_toml
-from regard.train.config import RunConfig
-from regard.train.sweep import grid
+from regard.tasks.settings import parse_settings
+from regard.tasks.sweep import grid
+from regard.training.config import RunSettings
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 OPTIMISERS = ("sgd", "momentum", "adam", "adamw", "muon")
 COMPARED = {"optimizer", "momentum", "weight_decay", "learning_rate", "adamw_factor"}
 
 
-def recipe(path: Path) -> RunConfig:
-    return RunConfig.parse(read_toml(path), str(path))
+def recipe(path: Path) -> RunSettings:
+    return parse_settings(read_toml(path), str(path))
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: path.stem)

@@ -8,12 +8,13 @@ import pytest
 
 from regard.errors import ConfigError
 from regard.settings import last_parts, leaves, merged, override, read_json, read_toml, to_toml
-from regard.train.config import RunConfig
+from regard.tasks.settings import parse_settings
+from regard.tasks.translate.settings import TranslateSettings
 
 
 def complaint(values: dict[str, object]) -> str:
     with pytest.raises(ConfigError) as caught:
-        RunConfig.parse(values, "run.toml")
+        parse_settings(values, "run.toml")
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -57,19 +58,19 @@ def test_override_and_merge_leave_their_input_alone() -> None:
 
 
 def test_differences_are_told_with_old_and_new_values() -> None:
-    older, newer = RunConfig(), RunConfig.parse({"train": {"seed": 2}, "model": {"layers": 6}})
+    older, newer = TranslateSettings(), parse_settings({"train": {"seed": 2}, "model": {"layers": 6}})
     assert newer.changed_from(older) == ["model.layers: 4 -> 6", "train.seed: 1 -> 2"]
     assert newer.changed_from(newer) == []
 
 
 def test_the_template_is_the_defaults_in_comments() -> None:
-    text = to_toml(RunConfig)
-    assert RunConfig.parse(tomllib.loads(text)) == RunConfig()
+    text = to_toml(TranslateSettings)
+    assert parse_settings(tomllib.loads(text)) == TranslateSettings()
     assignments = [line for line in text.splitlines() if not line.startswith(("# ", "[")) and line]
     assert assignments == []
     uncommented = re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)
     assert uncommented != text
-    assert RunConfig.parse(tomllib.loads(uncommented)) == RunConfig()
+    assert parse_settings(tomllib.loads(uncommented)) == TranslateSettings()
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:

@@ -6,37 +6,35 @@ model = regard.load("runs/demo")
 run = regard.train({"data": {"src": "train.en", "tgt": "train.de"}}, out="runs/en-de")
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard.api import Explanation, Model, Run, RunConfig, Translation, load, load_ensemble, train
+    from regard.api import extend, load, train
+    from regard.explain.explanation import Explanation
+    from regard.tasks.run import Run
+    from regard.tasks.translate.ensemble import load_ensemble
+    from regard.tasks.translate.translation import Translation
+    from regard.tasks.translate.translator import Translator
+    from regard.training.config import RunSettings
 
-__all__ = ["Explanation", "Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
+__all__ = ["Explanation", "Run", "RunSettings", "Translation", "Translator", "extend", "load", "load_ensemble", "train"]
 
-
-_WITHOUT_TORCH = {
-    "load": "regard.translator",
-    "Model": "regard.translator",
-    "Translation": "regard.engine.translation",
+_HOMES = {
+    "Explanation": "regard.explain.explanation",
+    "Run": "regard.tasks.run",
+    "RunSettings": "regard.training.config",
+    "Translation": "regard.tasks.translate.translation",
+    "Translator": "regard.tasks.translate.translator",
+    "extend": "regard.api",
+    "load": "regard.api",
+    "load_ensemble": "regard.tasks.translate.ensemble",
+    "train": "regard.api",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when first asked for: `import regard` must not wait for torch, nor who only translates without it."""
-    if name in __all__:
-        return getattr(import_module(_WITHOUT_TORCH.get(name, "regard.api")), name)
+    """A public name, imported when it is first used: `import regard` must not wait for torch."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
-
-
-class _Package(ModuleType):
-    """Keeps `regard.train` the function: importing the room of that name would bind the room in its place."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "train" and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

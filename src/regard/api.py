@@ -1,39 +1,100 @@
-"""The names that `import regard` offers, and the one way to train: the loop, then the report."""
+"""`regard.load`, `regard.train` and `regard.extend`. Heavy rooms are imported where they are used: CTranslate2 needs no torch."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from regard.engine.ensemble import load_ensemble
-from regard.engine.translation import Translation
-from regard.explain.explanation import Explanation
-from regard.explain.run_report import write_run_report
-from regard.settings import read_json, read_toml
-from regard.train.config import RunConfig
-from regard.train.events import Event
-from regard.train.run import Run, train_run
-from regard.train.start import run_config
-from regard.translator import Model, load
+from regard.tasks.load import load_served
 
-__all__ = ["Explanation", "Model", "Run", "RunConfig", "Translation", "load", "load_ensemble", "train"]
+if TYPE_CHECKING:
+    import torch
+
+    from regard.bundle.ctranslate2 import Precision
+    from regard.metrics.scores import Metric
+    from regard.tasks.checks import Engine
+    from regard.tasks.interface import Task
+    from regard.tasks.run import Run
+    from regard.training.config import RunSettings
+    from regard.training.events import Event
+
+
+def load(
+    path: str | Path,
+    device: "str | torch.device" = "cpu",
+    engine: "Engine" = "auto",
+    precision: "Precision" = "float32",
+) -> Any:
+    """The model of a bundle, or of a run: its best checkpoint, else its latest.
+
+    A `Translator` translates, a `Writer` generates, a `Classifier` classifies texts and a `Tagger` their words.
+    `engine`: `torch` does everything; `ct2` is CTranslate2, which translates several times faster on a CPU, and what it cannot do is an
+    error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights, float32 or int8.
+    What generates or classifies runs on torch.
+    """
+    served = load_served(path, device, engine, precision)
+    served.explainer = _explained
+    return served
+
+
+def _explained(served: Any, *given: Any, **options: Any) -> Any:
+    """The explanation of one input by the explainer of the model's task."""
+    from regard.explain.table import explain_served
+
+    return explain_served(served, *given, **options)
 
 
 def train(
-    config: RunConfig | Mapping[str, Any] | str | Path,
+    config: "RunSettings | Mapping[str, Any] | str | Path",
     out: str | Path = "runs/run",
-    on_event: Callable[[Event], None] | None = None,
-) -> Run:
+    on_event: "Callable[[Event], None] | None" = None,
+) -> "Run":
     """Train into `out`, or go on with the run that is there; every event of the loop goes to `on_event`.
 
-    `config` is a `RunConfig`, the same as nested mappings, or the path of a TOML file (or of a run's config.json).
+    `config` is a `RunSettings`, the same as nested mappings, or the path of a TOML file (or of a run's config.json).
     """
+    from regard.explain.run_report import write_run_report
+    from regard.tasks.fine_tuning import run_settings
+    from regard.tasks.run import train_run
+    from regard.tasks.settings import read_settings
+    from regard.training.config import RunSettings
+
     if isinstance(config, str | Path):
-        path = Path(config)
-        config = run_config(read_json(path) if path.suffix == ".json" else read_toml(path), str(path))
-    elif not isinstance(config, RunConfig):
-        config = run_config(config)
+        config = run_settings(read_settings(Path(config)), str(config))
+    elif not isinstance(config, RunSettings):
+        config = run_settings(config)
     run = train_run(config, Path(out), [on_event] if on_event is not None else [])
     made_before = run.reason == "finished" and (run.directory / "report.html").exists()
     if run.metrics is not None and not made_before:
         write_run_report(run.directory)
     return run
+
+
+def extend(
+    *,
+    tasks: "Sequence[Task]" = (),
+    models: Sequence[tuple[str, type, Callable[..., Any]]] = (),
+    mixers: "Mapping[str, Callable[..., Any]] | None" = None,
+    scores: "Mapping[str, type[Any]] | None" = None,
+    metrics: "Sequence[Metric]" = (),
+    optimizers: "Mapping[str, tuple[float, Callable[..., Any]]] | None" = None,
+) -> None:
+    """Add rows of your own to regard's tables. A file that calls this is an extension: `--extension FILE.py` runs it.
+
+    `tasks`: a `Task` each (`tasks/interface.py`). `models`: (task, settings, build), the settings a `ModelConfig` with its own `kind`,
+    and build makes the network as `models/build.py` says for that task. `mixers`: name -> a function of `MixerOptions`; its attribute
+    `causal = True` says that decoders may have it. `scores`: name -> an `AttentionScore`. `metrics`: rows of `metrics/scores.py`.
+    `optimizers`: name -> the usual learning rate, and a function as in `training/optimizer.py`.
+    """
+    from regard.extending import add_rows
+
+    caller = sys._getframe(1).f_globals.get("__file__")
+    add_rows(
+        caller,
+        tasks=tasks,
+        models=models,
+        mixers=mixers or {},
+        scores=scores or {},
+        metrics=metrics,
+        optimizers=optimizers or {},
+    )

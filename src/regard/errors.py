@@ -1,12 +1,12 @@
-"""The mistakes a user can make, each told in one line: what was wrong, where, and how to mend it.
+"""The exceptions of regard for mistakes of the user.
 
-Every room may import this module. A `RegardError` reaches the user as its message alone and exit code 2; anything else
-that escapes is a bug of ours.
+Every room may import this module. The command line prints the message of a `RegardError` and exits with code 2. Any
+other exception that escapes is a bug.
 """
 
 
 class RegardError(ValueError):
-    """A mistake that the user can mend. The message names the file, line or key, the value, and the fix."""
+    """A mistake that the user can fix. The message names the file, line or key, the value, and the fix."""
 
 
 class ConfigError(RegardError):
@@ -26,12 +26,16 @@ class BundleError(RegardError):
 
 
 class SearchError(RegardError):
-    """A decoding option that is out of range or that cannot be met."""
+    """A decoding option that is out of range or that no output can satisfy."""
 
 
 class TrainError(RegardError):
-    """A run that cannot start, go on or be resumed."""
+    """A run that cannot start, continue or be resumed."""
 
 
 class DiskError(RegardError):
-    """The disk refused: full, read-only or not permitted."""
+    """A write that failed: the disk is full, read-only or not permitted."""
+
+
+class ExtensionError(RegardError):
+    """A user's own file (`--extension`) that cannot be used."""

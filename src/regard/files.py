@@ -1,4 +1,4 @@
-"""Files and directories that appear whole or not at all, and hashes of what they hold.
+"""Atomic writing of files and directories, SHA-256 hashes, and JSON.
 
 Every room may import this module. It knows nothing of what the files mean.
 """
@@ -18,12 +18,12 @@ from typing import Any
 from regard.errors import DiskError
 
 _OLD = "-old"  # ends the name of a directory that is being replaced
-STAGING_MARK = ".partial-"  # a directory whose name holds this was being written when its writer stopped
+STAGING_MARK = ".partial-"  # part of the name of every unfinished file or directory
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals into a `DiskError` that says what to do."""
+    """Turn an `OSError` into a `DiskError` whose message says what to do."""
     try:
         yield
     except OSError as error:
@@ -51,7 +51,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
     """A staging directory to fill. On success it is synced and renamed to `path`; on failure it is removed."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        staging = _aside(path)
+        staging = _staging_path(path)
         replaced = path.with_name(f"{staging.name}{_OLD}")
         staging.mkdir()
         try:
@@ -59,7 +59,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
             for file in sorted(staging.rglob("*")):
                 sync(file)
             sync(staging)
-            if path.exists():  # never a moment without a whole copy on disk
+            if path.exists():  # a whole copy is on disk at every moment
                 path.rename(replaced)
             staging.rename(path)
             sync(path.parent)
@@ -76,7 +76,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Replace a file atomically: the old content or the new one is there, never a part."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        staging = _aside(path)
+        staging = _staging_path(path)
         try:
             staging.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
             sync(staging)
@@ -88,17 +88,20 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def remove_whole(path: Path) -> None:
-    """Delete a directory at one stroke: it is never seen half there, and what an interruption leaves of it is a leftover."""
+    """Delete a directory atomically: rename it first, so that nobody sees it half deleted.
+
+    `remove_leftovers` deletes the rest if this is interrupted.
+    """
     doomed = path
-    with suppress(OSError):  # a full disk may refuse a new name, and deleting is what it needs
-        doomed = path.rename(_aside(path))
+    with suppress(OSError):  # a full disk may refuse the rename; then delete in place
+        doomed = path.rename(_staging_path(path))
     shutil.rmtree(doomed, ignore_errors=True)
 
 
 def remove_leftovers(directory: Path) -> list[Path]:
-    """Delete what interrupted writers left in `directory`, and say what it was.
+    """Delete the staging files of interrupted writers in `directory`; return their paths.
 
-    A directory that was moved out of the way for one that never came is put back.
+    A directory that was renamed for a replacement which never came gets its name back.
     """
     leftovers = list(directory.glob(f"*{STAGING_MARK}*")) if directory.is_dir() else []
     for path in leftovers:
@@ -112,13 +115,13 @@ def remove_leftovers(directory: Path) -> list[Path]:
     return leftovers
 
 
-def _aside(path: Path) -> Path:
-    """A name beside `path` that marks what lies there as unfinished."""
+def _staging_path(path: Path) -> Path:
+    """A new staging path beside `path`; its name holds `STAGING_MARK`."""
     return path.with_name(f"{path.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}")
 
 
 def cache_directory() -> Path:
-    """Where what can be made again lives, prepared corpora and converted weights: $REGARD_CACHE, else the user's cache."""
+    """The directory of prepared corpora and converted weights: $REGARD_CACHE, else `regard` in the user's cache."""
     home = os.environ.get("REGARD_CACHE")
     return Path(home) if home else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
 
@@ -139,17 +142,17 @@ def sha256_of(path: Path) -> str:
 
 
 def to_json(value: Any) -> str:
-    """JSON as we write it everywhere: UTF-8, two spaces, one final newline; a number that is not finite is null."""
+    """`value` as JSON: UTF-8, indented by two spaces, one final newline. Infinity and NaN become null."""
     return json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def to_json_line(value: Any) -> str:
-    """The same on one line, for .jsonl files."""
+    """`value` as one line of a .jsonl file. Infinity and NaN become null."""
     return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity: null says that there is no number to tell."""
+    """`value` with None for every infinity and NaN, which JSON cannot hold."""
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
-"""Typed settings: frozen, typo-proof, read from TOML, changed by `a.b=c`.
+"""Typed settings: frozen pydantic models that refuse unknown keys, read from TOML or JSON, overridden by `a.b=c`.
 
-Every room may import this module. It knows how a setting is read and refused, never what any setting means.
+Every room may import this module. It knows how settings are parsed, never what any of them means.
 """
 
 import difflib
@@ -11,10 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, PydanticUndefined, core_schema
 
 from regard.errors import ConfigError
+
+MEANINGLESS = "meaningless"
+"""The pydantic error type of a setting that exists, but not for this task."""
 
 
 class Settings(BaseModel):
@@ -24,20 +28,52 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str = "config") -> Self:
-        """`values` as settings; a `ConfigError` names `where` and the first offending key."""
+        """Validate `values`; a `ConfigError` names `where` and the first offending key."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(f"{where}: {_first_complaint(cls, error)}") from None
+            raise ConfigError(f"{where}: {first_error(cls, error)}") from None
 
     def changed_from(self, older: "Settings") -> list[str]:
         """Every setting whose value differs, as `a.b: old -> new`."""
-        mine, theirs = dict(leaves(self.model_dump(mode="json"))), dict(leaves(older.model_dump(mode="json")))
-        return [
-            f"{key}: {theirs.get(key)!r} -> {mine.get(key)!r}"
-            for key in sorted(mine.keys() | theirs.keys())
-            if mine.get(key) != theirs.get(key)
-        ]
+        return differences(self.model_dump(mode="json"), older.model_dump(mode="json"))
+
+
+class Choice:
+    """A discriminated union of groups of settings: `Annotated[Base, Choice(TABLE)]`.
+
+    The table is read when settings are parsed, so rows that an extension adds count.
+    """
+
+    def __init__(self, table: Mapping[str, type[Settings]], key: str = "kind") -> None:
+        """`table`: value of `key` -> group of settings. Without the key its first row is chosen."""
+        self.table, self.key = table, key
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self._validated, serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True)
+        )
+
+    def _validated(self, value: Any) -> Settings:
+        if isinstance(value, Settings):
+            return value
+        if not isinstance(value, dict):
+            raise PydanticKnownError("model_type", {"class_name": "Settings"})
+        chosen = value.get(self.key, next(iter(self.table)))
+        if not isinstance(chosen, str) or chosen not in self.table:
+            expected = ", ".join(map(repr, self.table))
+            context = {"discriminator": repr(self.key), "tag": str(chosen), "expected_tags": expected}
+            raise PydanticKnownError("union_tag_invalid", context)
+        return self.table[chosen].model_validate(value)
+
+
+def _dumped(value: Settings, info: core_schema.SerializationInfo) -> dict[str, Any]:
+    return value.model_dump(mode=info.mode, exclude_defaults=info.exclude_defaults)
+
+
+def meaningless(name: str, setter: str | None = None) -> PydanticCustomError:
+    """The error of a setting that only other tasks have; `setter`: the option that set it, if not `name` itself."""
+    return PydanticCustomError(MEANINGLESS, "it has no meaning here", {"name": name, "setter": setter or name})
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -93,13 +129,13 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     for key, value in changes.items():
         inner = result.get(key, {})
         if isinstance(value, Mapping) and not isinstance(inner, dict):
-            raise ConfigError(_no_table(key, inner))
+            raise ConfigError(_not_a_table(key, inner))
         result[key] = merged(inner, value) if isinstance(value, Mapping) else value
     return result
 
 
 def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested tables, by its dotted name."""
+    """(dotted name, value) of every value of nested tables."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from leaves(value, f"{prefix}{key}.")
@@ -107,34 +143,47 @@ def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{key}", value
 
 
+def differences(newer: Mapping[str, Any], older: Mapping[str, Any]) -> list[str]:
+    """Every value of nested tables that differs, as `a.b: old -> new`."""
+    new_values, old_values = dict(leaves(newer)), dict(leaves(older))
+    return [
+        f"{key}: {old_values.get(key)!r} -> {new_values.get(key)!r}"
+        for key in sorted(new_values.keys() | old_values.keys())
+        if new_values.get(key) != old_values.get(key)
+    ]
+
+
 def last_parts(names: Collection[str]) -> dict[str, str]:
-    """Dotted names by their last part, or whole where two share it."""
+    """Dotted name -> its last part, or the whole name where two share the last part."""
     last = Counter(name.rpartition(".")[2] for name in names)
     return {name: name if last[name.rpartition(".")[2]] > 1 else name.rpartition(".")[2] for name in names}
 
 
 def to_toml(group: type[BaseModel], path: str = "") -> str:
-    """Every setting of a group with its meaning and default, as TOML in comments: only what is uncommented is set."""
+    """A commented TOML file of a group: every setting with its description and default."""
     lines, tables = [], []
     for name, field in group.model_fields.items():
         default = field.get_default(call_default_factory=True, validated_data={})
         if isinstance(default, BaseModel):
             inner = f"{path}{name}"
-            others = [group for group in _groups(field) if group is not type(default)]
-            tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}{_other_kinds(field, others)}")
+            other_groups = [group for group in groups_of(field) if group is not type(default)]
+            tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}{_other_kinds(field, other_groups)}")
             continue
         lines.append(f"# {field.description}" if field.description else "")
-        lines.append(f"# {name} =" if default is None else f"# {name} = {json.dumps(default, ensure_ascii=False)}")
+        unset = default is None or default is PydanticUndefined
+        lines.append(f"# {name} =" if unset else f"# {name} = {json.dumps(default, ensure_ascii=False)}")
     return "\n".join(line for line in lines if line) + "\n" + "".join(tables)
 
 
 def _other_kinds(field: FieldInfo, groups: Sequence[type[BaseModel]]) -> str:
-    """What else a table may hold, where a key chooses among several groups of settings."""
-    key = str(field.discriminator)
+    """Comments that list the settings of the other groups that a table may hold."""
+    choice = choice_of(field)
+    assert choice is not None or not groups
     return "".join(
-        f"# With {key} = {json.dumps(group.model_fields[key].default)} the settings are others: "
-        f"{', '.join(name for name in group.model_fields if name != key)}.\n"
+        f"# With {choice.key} = {json.dumps(group.model_fields[choice.key].default)} the settings are others: "
+        f"{', '.join(name for name in group.model_fields if name != choice.key)}.\n"
         for group in groups
+        if choice is not None
     )
 
 
@@ -149,10 +198,11 @@ def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in values.items()}
 
 
-def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
+def first_error(root: type[BaseModel], error: ValidationError) -> str:
+    """The first validation error in one line: the key, the value and the fix."""
     first = error.errors()[0]
     path = [str(part) for part in first["loc"]]
-    key = ".".join(_names(root, path))
+    key = ".".join(path)
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}; {_suggestion(root, path)}"
     context = first.get("ctx", {})
@@ -163,75 +213,60 @@ def _first_complaint(root: type[BaseModel], error: ValidationError) -> str:
         )
     given = first.get("input")
     if first["type"] == "model_type":
-        return _no_table(key, given)
+        return _not_a_table(key, given)
     message = first["msg"].removeprefix("Value error, ")
     shown = "" if isinstance(given, dict) else f" = {given!r}"
-    several = not key or message.startswith(f"{key}.")  # settings that do not go together, which the message names
-    named = "" if several else f"{key}{shown}: "
-    return f"{named}{message[:1].lower()}{message[1:]}"
+    names_its_keys = not key or message.startswith(f"{key}.")  # the error of settings that do not go together
+    prefix = "" if names_its_keys else f"{key}{shown}: "
+    return f"{prefix}{message[:1].lower()}{message[1:]}"
 
 
-def _no_table(key: str, value: Any) -> str:
+def _not_a_table(key: str, value: Any) -> str:
     return f"{key} = {value!r}: expected a table of settings, [{key}], or one of them, {key}.NAME"
 
 
 def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:
-    """The nearest valid name beside the wrong one, or where else there is such a name, or all that is valid there."""
+    """A hint for an unknown key: the nearest valid name, the table that has it, or all valid names."""
     *tables, name = path
-    shown = _names(root, tables)
-    for chooser, value, group in _alternatives(root, tables):
-        if name in group.model_fields:
-            return f"it needs {'.'.join([*shown, chooser])} = {value!r}"
-    beside = list(_level(root, tables).model_fields)
-    near = [".".join([*shown, found]) for found in difflib.get_close_matches(name, beside, n=1, cutoff=0.5)]
+    groups = groups_at(root, tables)
+    for group in groups:
+        if name in group.model_fields and len(groups) > 1:
+            choice = choice_of(groups_at(root, tables[:-1])[0].model_fields[tables[-1]])
+            assert choice is not None
+            return f"it needs {'.'.join([*tables, choice.key])} = {group.model_fields[choice.key].default!r}"
+    valid_names = list({field: None for group in groups for field in group.model_fields})
+    near = [".".join([*tables, close]) for close in difflib.get_close_matches(name, valid_names, n=1, cutoff=0.5)]
     elsewhere = [
         f"{table}.{name}"
         for table, field in root.model_fields.items()
-        if any(name in group.model_fields for group in _groups(field))
+        if any(name in group.model_fields for group in groups_of(field))
     ]
     if elsewhere and not tables:
         return f"did you mean {elsewhere[0]!r}?"
-    return f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(beside))}"
+    return f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(valid_names))}"
 
 
-def _names(root: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """A path of pydantic's as the user writes it: without what names the choice among several groups."""
-    return [name for place, name in enumerate(path) if place == 0 or not _chooses(root, path[:place])]
-
-
-def _chooses(root: type[BaseModel], path: Sequence[str]) -> bool:
-    """Whether what follows `path` names a group instead of a key."""
-    field = _level(root, path[:-1]).model_fields.get(path[-1])
-    return field is not None and field.discriminator is not None
-
-
-def _alternatives(root: type[BaseModel], path: Sequence[str]) -> Iterator[tuple[str, str, type[BaseModel]]]:
-    """The groups among which the end of `path` chose one: the key that chooses, its value, the group."""
-    if len(path) < 2 or not _chooses(root, path[:-1]):
-        return
-    field = _level(root, path[:-2]).model_fields[path[-2]]
-    for group in _groups(field):
-        key = str(field.discriminator)
-        yield key, str(group.model_fields[key].default), group
-
-
-def _level(root: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
-    """The table of settings that `path` leads to, or as far as it leads."""
-    level: type[BaseModel] = root
-    steps = iter(path)
-    for name in steps:
-        field = level.model_fields.get(name)
-        groups = [] if field is None else _groups(field)
-        if field is None or not groups:
+def groups_at(root: type[BaseModel], path: Sequence[str]) -> list[type[BaseModel]]:
+    """The groups of settings that the table at `path` may hold; of the deepest existing table if `path` does not exist."""
+    groups: list[type[BaseModel]] = [root]
+    for name in path:
+        fields = [group.model_fields[name] for group in groups if name in group.model_fields]
+        inner = [group for field in fields for group in groups_of(field)]
+        if not inner:
             break
-        level = groups[0]
-        if field.discriminator is not None:
-            chosen = next(steps, None)
-            level = next((one for one in groups if one.model_fields[str(field.discriminator)].default == chosen), level)
-    return level
+        groups = inner
+    return groups
 
 
-def _groups(field: FieldInfo) -> list[type[BaseModel]]:
+def groups_of(field: FieldInfo) -> list[type[BaseModel]]:
     """The groups of settings that a field may hold."""
+    choice = choice_of(field)
+    if choice is not None:
+        return list(choice.table.values())
     candidates = [field.annotation, *get_args(field.annotation)]
     return [kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)]
+
+
+def choice_of(field: FieldInfo) -> Choice | None:
+    """The `Choice` that a field is annotated with, or None."""
+    return next((item for item in field.metadata if isinstance(item, Choice)), None)

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from regard.bundle.bundle import save_bundle
-from regard.bundle.config import BundleConfig, Languages, VocabularySizes
-from regard.models.build import build_model
+from regard.bundle.config import Languages, VocabularySizes
+from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
 from regard.models.transformer import Transformer
+from regard.tasks.translate.settings import TranslateBundle
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
 
@@ -21,7 +22,7 @@ PAIRS = [
     ("il m'a entarté", "he hit me with a pie"),
 ]
 
-Parts = tuple[Transformer, BundleConfig, TokenizerPair]
+Parts = tuple[Transformer, TranslateBundle, TokenizerPair]
 
 
 def _parts(kind: str = "char", joint: bool = True, **model: object) -> Parts:
@@ -31,14 +32,14 @@ def _parts(kind: str = "char", joint: bool = True, **model: object) -> Parts:
     sizes = VocabularySizes(
         source=len(tokenizers.source.vocabulary), target=len(tokenizers.target.vocabulary), joint=joint
     )
-    config = BundleConfig(
+    config = TranslateBundle(
         model=TransformerConfig.parse({**size, **model}),
         vocabulary=sizes,
         languages=Languages(source="fr", target="en"),
     )
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        network = build_model(config.model, sizes.source, sizes.target, sizes.joint)
+        network = build_translator(config.model, sizes.source, sizes.target, sizes.joint)
         with torch.no_grad():
             for parameter in network.parameters():  # no tensor may be zero or one: a lost one would not show
                 parameter.add_(torch.randn_like(parameter) * 0.1)

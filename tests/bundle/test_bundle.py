@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from regard.bundle.bundle import (
-    load_bundle,
     resolve_device,
     rewrite_config,
     save_bundle,
@@ -23,6 +22,7 @@ from regard.bundle.config import AlignmentConfig
 from regard.bundle.manifest import write_manifest
 from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import whole_directory
+from regard.tasks.bundles import load_bundle, open_bundle
 
 
 def logits_of(network: Any, vocabularies: tuple[int, int]) -> torch.Tensor:
@@ -70,7 +70,7 @@ def test_another_config_and_all_else_as_it_was(make_parts: Callable[..., Any], t
         (staging / "beside.json").write_text("{}", encoding="utf-8")
         write_manifest(staging)
     before = {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
-    rewrite_config(tmp_path / "b", config.model_copy(update={"alignment": AlignmentConfig(layer=1)}))
+    rewrite_config(open_bundle(tmp_path / "b"), config.model_copy(update={"alignment": AlignmentConfig(layer=1)}))
     assert load_bundle(tmp_path / "b").config.alignment == AlignmentConfig(layer=1)
     after = {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
     assert before.keys() == after.keys()
@@ -80,14 +80,14 @@ def test_another_config_and_all_else_as_it_was(make_parts: Callable[..., Any], t
 
 def test_a_tied_matrix_is_stored_once_and_stays_tied(make_parts: Callable[..., Any], tmp_path: Path) -> None:
     network, config, tokenizers = make_parts()
-    assert "source_embedding.weight" in network.state_dict()
+    assert "source.embedding.weight" in network.state_dict()
     apart = {name: tensor.clone() for name, tensor in network.state_dict().items()}  # as an average's tensors are
     save_bundle(tmp_path / "b", apart, config, tokenizers)
     stored = load_file(tmp_path / "b" / "model.safetensors")
-    assert set(stored) == set(apart) - {"source_embedding.weight"}
+    assert set(stored) == set(apart) - {"source.embedding.weight"}
     assert sum(tensor.numel() for tensor in stored.values()) == sum(p.numel() for p in network.parameters())
     model = load_bundle(tmp_path / "b").model
-    assert model.source_embedding.weight.data_ptr() == model.target_embedding.weight.data_ptr()
+    assert model.source.embedding.weight.data_ptr() == model.target.embedding.weight.data_ptr()
     assert model.output is None
 
 
@@ -129,7 +129,7 @@ def change_config(bundle: Path, change: Callable[[dict[str, Any]], object]) -> N
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda values: values.update(format=7), ["config.json", "format 7", "reads format 1"]),
+        (lambda values: values.update(format=7), ["config.json", "format 7", "reads format 2"]),
         (lambda values: values.pop("format"), ["config.json", "format None"]),
         (lambda values: values.update(langages={}), ["config.json", "'langages'", "did you mean 'languages'?"]),
         (lambda values: values["model"].update(laeyrs=2), ["config.json", "'model.laeyrs'", "'model.layers'"]),

@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from regard.bundle import ctranslate2 as conversion
-from regard.bundle.bundle import save_bundle
+from regard.bundle.bundle import read_network, save_bundle
 from regard.bundle.ctranslate2 import convert, converted, sinusoids
-from regard.bundle.opened import OpenBundle, open_bundle
+from regard.bundle.opened import OpenBundle
 from regard.errors import BundleError
 from regard.ops.positions import sinusoidal
+from regard.tasks.bundles import open_bundle
 
 pytest.importorskip("ctranslate2")
 
@@ -23,14 +24,32 @@ pytest.importorskip("ctranslate2")
 def saved(make_parts: Callable[..., tuple], path: Path, **model: object) -> OpenBundle:
     network, config, tokenizers = make_parts(**model)
     with torch.no_grad():
-        network.target_embedding.weight[-1].zero_()
-        network.source_embedding.weight[-1].zero_()
+        network.target.embedding.weight[-1].zero_()
+        network.source.embedding.weight[-1].zero_()
     save_bundle(path, network.state_dict(), config, tokenizers)
     return open_bundle(path)
 
 
 def test_the_positions_are_those_of_the_network() -> None:
     assert np.abs(sinusoids(700, 64) - sinusoidal(torch.arange(700), 64).numpy()).max() < 1e-6
+
+
+@torch.no_grad()
+def test_root_mean_square_norms_are_converted(make_parts, tmp_path: Path) -> None:
+    """The log-probabilities of CTranslate2 are those of the network."""
+    import ctranslate2
+
+    for norm in ("pre", "post"):
+        bundle = saved(make_parts, tmp_path / norm, norm_kind="rms", norm=norm)
+        network, vocabulary = read_network(bundle), bundle.tokenizers.source.vocabulary
+        translator = ctranslate2.Translator(str(converted(bundle, "float32")), device="cpu", intra_threads=1)
+        source, target = [5, 9, 3, 7], [4, 8, 6]
+        [found] = translator.score_batch(
+            [[vocabulary.pieces[one] for one in source]], [[vocabulary.pieces[one] for one in target]]
+        )
+        logits = network(torch.tensor([[*source, 0]]), torch.tensor([[vocabulary.pad, *target]]))[0]
+        expected = logits.log_softmax(-1)[torch.arange(4), torch.tensor([*target, 0])]
+        torch.testing.assert_close(torch.tensor(found.log_probs), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_conversion_is_kept_and_a_damaged_one_made_anew(make_parts, tmp_path: Path) -> None:
@@ -74,7 +93,7 @@ def test_what_fails_leaves_nothing(make_parts, tmp_path: Path, monkeypatch: pyte
 def test_two_processes_at_once(make_parts, tmp_path: Path) -> None:
     bundle = saved(make_parts, tmp_path / "b")
     code = (
-        "from pathlib import Path; from regard.bundle.opened import open_bundle; "
+        "from pathlib import Path; from regard.tasks.bundles import open_bundle; "
         "from regard.bundle.ctranslate2 import converted; "
         f"print(converted(open_bundle(Path({str(bundle.directory)!r})), 'float32'))"
     )
@@ -96,8 +115,8 @@ def test_what_cannot_be_converted_says_why(make_parts, tmp_path: Path, monkeypat
     ):
         convert(saved(make_parts, tmp_path / "score", score="latent"), "float32", tmp_path)
     with torch.no_grad():
-        network.target_embedding.weight[-1].zero_()
-        network.source_embedding.weight[-1].zero_()
+        network.target.embedding.weight[-1].zero_()
+        network.source.embedding.weight[-1].zero_()
         network.decoder_norm.bias[3] = torch.nan  # a greedy search that makes no scores would not see it
     save_bundle(tmp_path / "nan", network.state_dict(), config, tokenizers)
     with pytest.raises(BundleError, match=r"decoder_norm.bias holds what is not a number"):

@@ -12,17 +12,18 @@ from regard.bundle.describe import describe
 from regard.bundle.locate import write_pointer
 from regard.bundle.manifest import write_manifest
 from regard.errors import BundleError
+from regard.tasks.bundles import bundle_classes
 
 
 def test_parameters_are_counted_by_part(make_parts: Callable[..., Any], tmp_path: Path) -> None:
     network, config, tokenizers = make_parts()
     save_bundle(tmp_path / "b", network.state_dict(), config, tokenizers)
-    told = describe(tmp_path / "b")["parameters"]
+    told = describe(tmp_path / "b", bundle_classes())["parameters"]
     assert told["total"] == sum(parameter.numel() for parameter in network.parameters())
     pieces, D, F = len(tokenizers.source.vocabulary), 16, 24
     attention, feed_forward, norm = 4 * (D * D + D), D * F + F + F * D + D, 2 * D
     assert told["parts"] == {
-        "target_embedding": pieces * D,
+        "target": pieces * D,
         "encoder": 2 * (attention + feed_forward + 2 * norm),
         "decoder": 2 * (2 * attention + feed_forward + 3 * norm),
         "encoder_norm": norm,
@@ -31,9 +32,9 @@ def test_parameters_are_counted_by_part(make_parts: Callable[..., Any], tmp_path
 
 
 def test_it_is_plain_json_and_says_what_it_is(bundle: Path) -> None:
-    told = json.loads(json.dumps(describe(bundle), allow_nan=False))
+    told = json.loads(json.dumps(describe(bundle, bundle_classes()), allow_nan=False))
     assert told["languages"] == {"source": "fr", "target": "en"}
-    assert told["format"] == 1
+    assert told["format"] == 2
     assert told["tokenizer"]["kind"] == "char"
     assert told["vocabulary"]["joint"] is False
     assert told["model"]["layers"] == 2
@@ -48,7 +49,7 @@ def test_damage_is_listed_and_the_rest_still_told(bundle: Path) -> None:
     weights, words = bundle / "model.safetensors", bundle / "source.vocab.json"
     weights.write_bytes(weights.read_bytes()[:-1])
     words.unlink()
-    told = describe(bundle)
+    told = describe(bundle, bundle_classes())
     states = {file["name"]: file["state"] for file in told["files"]}
     assert states["model.safetensors"] == "damaged"
     assert states["source.vocab.json"] == "missing"
@@ -66,15 +67,15 @@ def test_the_state_of_training(bundle: Path, tmp_path: Path) -> None:
     (checkpoint / "state.json").write_text(json.dumps(state))
     write_manifest(checkpoint)
     write_pointer(run, "best", checkpoint)
-    told = describe(run)
+    told = describe(run, bundle_classes())
     assert told["training"] == {"step": 12, "seconds": 3.5, "best": 31.0, "threads": 2}
     assert told["directory"] == str(checkpoint)
     (checkpoint / "state.json").write_text("{")
-    assert describe(run)["training"] is None
-    assert "state.json: content does not match" in describe(run)["problems"][0]
+    assert describe(run, bundle_classes())["training"] is None
+    assert "state.json: content does not match" in describe(run, bundle_classes())["problems"][0]
 
 
 def test_an_unreadable_config_leaves_nothing_to_tell(bundle: Path) -> None:
     (bundle / "config.json").write_text("{")
     with pytest.raises(BundleError, match=r"config\.json: damaged"):
-        describe(bundle)
+        describe(bundle, bundle_classes())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.bundle.bundle import load_bundle
 from regard.bundle.manifest import check_files, read_manifest, verify_manifest, write_manifest
 from regard.errors import BundleError
+from regard.tasks.bundles import load_bundle
 
 FILES = ["config.json", "model.safetensors", "source.vocab.json", "target.vocab.json", "tokenizer.json"]
 

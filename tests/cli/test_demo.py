@@ -1,23 +1,46 @@
-"""The promise of `regard demo`. Minutes long: run with `make test-slow`, on a machine that does nothing else."""
+"""The promise of `regard demo`. Minutes long: run with `make test-slow`; what depends on the clock, on a machine that does nothing else."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_two_threads")]
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_the_demo_learns_french(command, tmp_path: Path) -> None:
+
+@pytest.fixture
+def _two_threads() -> Iterator[None]:
     torch.set_num_threads(2)
-    result = command("demo", "--out", tmp_path / "demo")
+    yield
+    torch.set_num_threads(1)
+
+
+def learned(command, out: Path, *options: str) -> dict[str, Any]:
+    """Run the demo, see that it speaks French, and return its metrics."""
+    result = command("demo", "--out", out, *options)
     assert result.code == 0, result.err
     assert "je suis étudiant -> I am a student\n" in result.out
     assert "il m'a entarté -> he hit me with a pie\n" in result.out
-    metrics = json.loads((tmp_path / "demo/metrics.json").read_text(encoding="utf-8"))
+    metrics = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["set"] == "test"
     assert metrics["sentences"] == 1000
-    assert metrics["seconds"] <= 181
     assert metrics["exact_match"] >= 0.98
     assert 0.0 < metrics["aer"] < 0.3
+    return metrics
+
+
+@pytest.mark.timeout(2100)
+def test_the_demo_learns_french_in_its_usual_steps(command, tmp_path: Path) -> None:
+    """The steps that three minutes of two idle cores suffice for, however long they take here, up to half an hour."""
+    limits = ("--set", "train.max_steps=1600", "--set", "train.minutes=30")
+    metrics = learned(command, tmp_path / "demo", *limits)
+    assert metrics["steps"] == 1600
+
+
+@pytest.mark.clock
+@pytest.mark.timeout(1200)
+def test_the_demo_learns_french(command, tmp_path: Path) -> None:
+    assert learned(command, tmp_path / "demo")["seconds"] <= 181

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from regard.bundle.bundle import rewrite_config
-from regard.bundle.config import BundleConfig, Languages
+from regard.bundle.config import Languages
 from regard.bundle.locate import find_bundle
-from regard.engine.load import load_translator
 from regard.metrics.alignment import flipped, joined, parse_pharaoh
 from regard.settings import read_json
+from regard.tasks.bundles import open_bundle
+from regard.tasks.load import load_translator
+from regard.tasks.translate.settings import TranslateBundle
 
 SENTENCE = "le chat dort"
 
@@ -97,10 +99,10 @@ def reversed_copy(run: Path, copy: Path) -> Path:
     """The same model, which says that it translates the other way round."""
     shutil.copytree(run, copy)
     bundle = find_bundle(copy)
-    config = BundleConfig.parse(read_json(bundle / "config.json"))
+    config = TranslateBundle.parse(read_json(bundle / "config.json"))
     languages = Languages(source=config.languages.target, target=config.languages.source)
     assert languages != config.languages
-    rewrite_config(bundle, config.model_copy(update={"languages": languages}))
+    rewrite_config(open_bundle(bundle), config.model_copy(update={"languages": languages}))
     return copy
 
 

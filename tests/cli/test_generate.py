@@ -63,10 +63,27 @@ def test_every_sampling_option(home: Path, command: Command) -> None:
     assert result.code == 0, result.err
     assert result.out.startswith("show")
     assert "e" not in result.out
-    for search in (["--mbr", "4"], ["--beam", "4", "--groups", "2", "-n", "2"], ["--exact", "--node-limit", "20"]):
+    for search in (
+        ["--mbr", "4"],
+        ["--mbr", "4", "--beam", "1"],
+        ["--beam", "4", "--groups", "2", "-n", "2"],
+        ["--exact", "--node-limit", "20"],
+        ["--beam", "3", "--stop-after", "2"],
+    ):
         result = command("generate", home / "trained", "show", *search, "--max-length", "5")
         assert result.code == 0, result.err
         assert result.out.count("show") == 1 + search.count("-n")
+
+
+def test_exhaustive_search_is_the_best_of_all_texts(home: Path, command: Command) -> None:
+    flags = ["--exhaustive", "--max-length", "2", "-n", "3", "--alpha", "0"]
+    assert command("generate", home / "counted", "show me my", *flags).out == "".join(
+        f"{'---' + chr(10) if n else ''}show me my {what} please\n"
+        for n, what in enumerate(("photos", "files", "directories"))
+    )
+    refused = command("generate", home / "counted", "show me", "--exhaustive")
+    assert (refused.code, refused.out) == (2, "")
+    assert "max_length = 200" in refused.err
 
 
 def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> None:

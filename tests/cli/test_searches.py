@@ -22,6 +22,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs" / "decoding.md").read_text(
         (["--mbr", "5", "--temperature", "2", "--seed", "3"], {"mbr": 5, "temperature": 2.0, "seed": 3}),
         (["--min-length", "4", "--no-repeat", "2"], {"min_length": 4, "no_repeat": 2}),
         (["--suppress", "▁the", "--suppress", "<unk>"], {"suppress": ["▁the", "<unk>"]}),
+        (["--stop-after", "2", "--beam", "3"], {"stop_after": 2, "beam": 3}),
     ],
 )
 def test_flags_are_the_options_of_the_api(command, small_run: Path, flags: list[str], options: dict) -> None:
@@ -40,6 +41,13 @@ def test_exact_search_reports_on_standard_error(command, small_run: Path) -> Non
     assert last.startswith("regard: line 3: ")
     assert first.endswith(f", {found[0].proof.nodes} nodes")
     assert ("not proved" in first) == (not found[0].proof.proved)
+
+
+def test_exhaustive_search(command, small_run: Path) -> None:
+    result = command("translate", small_run, "--exhaustive", "--max-length", "1", "--nbest", "2", stdin="je dors\n")
+    [found] = regard.load(small_run).translate(["je dors"], exhaustive=True, max_length=1, nbest=2)
+    assert [line.split(" ||| ")[1] for line in result.out.splitlines()] == [one.text for one in found.alternatives]
+    assert (result.code, result.err) == (0, "")
 
 
 def test_prefixes_and_phrases_stand_after_tabs(command, small_run: Path) -> None:
@@ -88,6 +96,10 @@ def test_an_ensemble_with_itself_is_itself(command, small_run: Path) -> None:
         (["--no-repeat", "-2"], "no_repeat = -2"),
         (["--suppress", "▁zzzzz"], "▁zzzzz"),
         (["--ensemble", "/nowhere"], "/nowhere"),
+        (["--stop-after", "0"], "stop_after = 0"),
+        (["--stop-after", "2", "--sample"], "stop_after = 2"),
+        (["--exhaustive"], "give a small max_length"),
+        (["--exhaustive", "--max-length", "9"], "use beam search"),
         (["--exact", "--with-phrases"], "phrases are for beam search"),
     ],
 )

@@ -43,7 +43,7 @@ def stopped_half_way(command, monkeypatch: pytest.MonkeyPatch, *arguments: objec
     """The command, as if Ctrl-C had been pressed when two windows were written."""
     from regard.cli.resumable import ResumableFile
 
-    add, calls = ResumableFile.add, []
+    add, calls = ResumableFile.append, []
 
     def interrupted(self: ResumableFile, *values: object) -> None:
         if len(calls) == 2:
@@ -52,7 +52,7 @@ def stopped_half_way(command, monkeypatch: pytest.MonkeyPatch, *arguments: objec
         add(self, *values)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ResumableFile, "add", interrupted)
+        patched.setattr(ResumableFile, "append", interrupted)
         result = command(verb, *arguments)
     assert result.code == 130
     assert "512 lines are done and kept in" in result.err
@@ -220,7 +220,7 @@ def test_a_file_that_another_process_ends_while_it_is_opened_is_left_alone(
     path, flock = tmp_path / "out", fcntl.flock
     first = ResumableFile(path, {})
     if ended == "finish":
-        first.add("done\n", 1, "digest")
+        first.append("done\n", 1, "digest")
 
     def late(file: object, operation: int) -> None:
         monkeypatch.setattr(fcntl, "flock", flock)
@@ -229,9 +229,9 @@ def test_a_file_that_another_process_ends_while_it_is_opened_is_left_alone(
 
     monkeypatch.setattr(fcntl, "flock", late)
     second = ResumableFile(path, {})
-    second.go_on()
+    second.resume()
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == ("done\n" if ended == "finish" else "")
-    second.add("again\n", 1, "digest")
+    second.append("again\n", 1, "digest")
     second.finish()
     assert path.read_text(encoding="utf-8") == "again\n"
 

@@ -19,7 +19,7 @@ import os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(TESTS)!r})
 from explain.made import finished_run
-from regard.cli.train import run_settings
+from regard.cli.train import merge_settings
 
 verb, config, *options = sys.argv[1:]
 given = list(zip(options, options[1:]))
@@ -39,7 +39,7 @@ if (home / "waiting").exists():
     time.sleep(0.5)
     (home / "signals").write_text(f"{{signals}} {{os.getpgrp() == os.getpid()}}")
     sys.exit(130)
-settings = run_settings(Path(config), None, {{}}, [value for name, value in given if name == "--set"])
+settings = merge_settings(Path(config), None, {{}}, [value for name, value in given if name == "--set"])
 finished_run(out, settings, wrong=range(settings["train"]["seed"]))
 """
 

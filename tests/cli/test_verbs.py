@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.train.config import RunConfig
+from regard.tasks.settings import parse_settings
+from regard.tasks.translate.settings import TranslateSettings
 
 LINES = ["je suis étudiant", "", "il m'a entarté"]
 
@@ -100,7 +101,7 @@ def test_info_describes_and_verifies(command, small_run) -> None:
 
 def test_init_prints_a_config_that_is_the_default(command) -> None:
     text = command("init").out
-    assert RunConfig.parse(tomllib.loads(text)) == RunConfig()
+    assert parse_settings(tomllib.loads(text)) == TranslateSettings()
     assert "# Tokens in a batch" in text
 
 

@@ -1,6 +1,6 @@
-"""The models that the contract suites are run over, and what each can do. A new model adds its cases here and nothing elsewhere.
+"""The models of the contract tests, with the capabilities of each. A new model adds its cases only here.
 
-Every case builds a small model over one vocabulary size: ids from 0, the end mark, to vocabulary - 1, pad, which starts the decoder and
+Every case builds a small model with the same vocabulary size. Id 0 is the end mark; id vocabulary - 1 is pad, which is the start token and
 has no logit.
 """
 
@@ -12,10 +12,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.models.build import build_model, count_model
-from regard.models.config import MarkovConfig, ModelConfig, RecurrentConfig, TransformerConfig
+from regard.models.build import build_classifier, build_language_model, build_translator, count_model
+from regard.models.config import (
+    BagConfig,
+    ClassifierRecurrentConfig,
+    ClassifierTransformerConfig,
+    LabelsOf,
+    LanguageRecurrentConfig,
+    LanguageTransformerConfig,
+    MarkovConfig,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+)
 
 VOCABULARY = 12
+LABELS = 3
 PAD = VOCABULARY - 1
 
 Build = Callable[[int], nn.Module]
@@ -53,6 +65,8 @@ SEARCHED = TRANSLATES | {"searchable"}
 # a source, where a check gives one, says no more than how many sentences there are
 GENERATES = TRANSLATES - {"reading"}
 COUNTS = frozenset({"steppable"})
+# it looks at the source, and a step records where
+ATTENDS = frozenset({"attending"})
 
 
 def _transformers() -> Iterator[ModelCase]:
@@ -74,11 +88,14 @@ def _transformers() -> Iterator[ModelCase]:
         "rotary-pre-silu": {"positions": "rotary", "norm": "pre", "activation": "silu"},
         "rotary-post-relu": {"positions": "rotary", "norm": "post", "activation": "relu"},
         "deep-encoder": {"encoder_layers": 3, "decoder_layers": 1},
+        "rms-norm": {"norm_kind": "rms"},
     }
     for name, options in variants.items():
         config = TransformerConfig(**{**size, **options})
-        yield ModelCase(f"transformer-{name}", _builder(config), SEARCHED)
-    yield ModelCase("transformer-separate-vocabularies", _builder(TransformerConfig(**size), joint=False), SEARCHED)
+        yield ModelCase(f"transformer-{name}", _builder(config), SEARCHED | ATTENDS)
+    yield ModelCase(
+        "transformer-separate-vocabularies", _builder(TransformerConfig(**size), joint=False), SEARCHED | ATTENDS
+    )
     scores: dict[str, dict[str, Any]] = {
         "parameter-free": {},
         "dot-rotary": {"positions": "rotary"},
@@ -93,7 +110,7 @@ def _transformers() -> Iterator[ModelCase]:
     for name, options in scores.items():
         score = name.removesuffix("-rotary").removesuffix("-relative").replace("-", "_")
         config = TransformerConfig(**{**size, "layers": 1, "score": score, **options})
-        yield ModelCase(f"transformer-score-{name}", _builder(config), TRANSLATES)
+        yield ModelCase(f"transformer-score-{name}", _builder(config), TRANSLATES | ATTENDS)
 
 
 def _recurrent() -> Iterator[ModelCase]:
@@ -126,9 +143,11 @@ def _recurrent() -> Iterator[ModelCase]:
     }
     for variants, capabilities in ((searched, SEARCHED), (others, TRANSLATES)):
         for name, options in variants.items():
-            yield ModelCase(f"recurrent-{name}", _builder(RecurrentConfig(**{**size, **options})), capabilities)
+            looks = ATTENDS if options.get("attention", True) else frozenset()
+            config = RecurrentConfig(**{**size, **options})
+            yield ModelCase(f"recurrent-{name}", _builder(config), capabilities | looks)
     latent = RecurrentConfig(**size, score="latent")
-    yield ModelCase("recurrent-lstm-latent-separate-vocabularies", _builder(latent, joint=False), TRANSLATES)
+    yield ModelCase("recurrent-lstm-latent-separate-vocabularies", _builder(latent, joint=False), TRANSLATES | ATTENDS)
 
 
 def _language_models() -> Iterator[ModelCase]:
@@ -138,18 +157,20 @@ def _language_models() -> Iterator[ModelCase]:
         "learned-untied": {"positions": "learned", "tie": False, "layers": 1},
         "relative-swiglu": {"positions": "relative", "activation": "swiglu", "layers": 1},
         "rotary-post": {"positions": "rotary", "norm": "post"},
+        "latent": {"score": "latent", "layers": 1},
     }
     for name, options in transformers.items():
-        config = TransformerConfig(**{**size, "heads": 2, "feed_forward": 24, **options})
+        config = LanguageTransformerConfig(**{**size, "heads": 2, "feed_forward": 24, **options})
         searched = {"searchable"} if name == "rotary-post" else set()
         yield ModelCase(f"decoder-only-{name}", _language_builder(config), GENERATES | searched)
     recurrent: dict[str, dict[str, Any]] = {
         "gru-untied": {"cell": "gru", "tie": False, "layers": 1},
         "lstm-narrow": {"cell": "lstm", "embedding": 10},
     }
+    narrow = {"layers": 2, "width": 16, "dropout": 0.0}
     for name, options in recurrent.items():
         yield ModelCase(
-            f"recurrent-language-{name}", _language_builder(RecurrentConfig(**{**size, **options})), GENERATES
+            f"recurrent-language-{name}", _language_builder(LanguageRecurrentConfig(**{**narrow, **options})), GENERATES
         )
     markov: dict[str, dict[str, Any]] = {
         "fifth-order": {"order": 5},
@@ -161,7 +182,7 @@ def _language_models() -> Iterator[ModelCase]:
 
 
 def _language_builder(config: ModelConfig) -> Build:
-    return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=True, task="generate", context=32)
+    return lambda vocabulary: build_language_model(config, vocabulary, 32)
 
 
 def _counter(config: MarkovConfig) -> Build:
@@ -178,10 +199,43 @@ def _counter(config: MarkovConfig) -> Build:
 
 
 def _builder(config: ModelConfig, joint: bool = True) -> Build:
-    return lambda vocabulary: build_model(config, vocabulary, vocabulary, joint=joint)
+    return lambda vocabulary: build_translator(config, vocabulary, vocabulary, joint=joint)
+
+
+def _labelling() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {"layers": 2, "width": 16, "dropout": 0.0, "max_positions": 32}
+    transformer = {**size, "heads": 2, "feed_forward": 24}
+    recurrent: dict[str, dict[str, Any]] = {
+        "lstm": {"cell": "lstm"},
+        "gru-one-direction": {"cell": "gru", "bidirectional": False},
+        "convolutional": {"encoder": "convolutional", "layers": 1},
+    }
+    for pooling, positions in (("mean", "relative"), ("max", "rotary"), ("class", "learned")):
+        config = ClassifierTransformerConfig(**{**transformer, "pooling": pooling, "positions": positions})
+        yield ModelCase(f"classifier-transformer-{pooling}", _labeller(config), frozenset({"labelling", "order"}))
+    tagger = ClassifierTransformerConfig(**transformer)
+    yield ModelCase("tagger-transformer", _labeller(tagger, "token"), frozenset({"labelling", "tagging", "order"}))
+    narrow = {"layers": 2, "width": 16, "dropout": 0.0}
+    for name, options in recurrent.items():
+        config = ClassifierRecurrentConfig(**{**narrow, **options})
+        yield ModelCase(f"classifier-recurrent-{name}", _labeller(config), frozenset({"labelling", "order"}))
+        tags = frozenset({"labelling", "tagging", "order"})
+        yield ModelCase(f"tagger-recurrent-{name}", _labeller(config, "token"), tags)
+    bags: dict[str, dict[str, Any]] = {
+        "words": {},
+        "bigrams-and-openings": {"ngrams": 2, "opening": 2, "buckets": 512, "binary": True},
+    }
+    for name, options in bags.items():
+        yield ModelCase(f"classifier-bag-{name}", _labeller(BagConfig(**options)), frozenset({"labelling"}))
+
+
+def _labeller(config: ModelConfig, labels_of: LabelsOf = "text") -> Build:
+    return lambda vocabulary: build_classifier(config, vocabulary, LABELS, tagging=labels_of == "token")
 
 
 CASES: tuple[ModelCase, ...] = (*_transformers(), *_recurrent(), *_language_models())
+LABELLING: tuple[ModelCase, ...] = tuple(_labelling())
+"""Classifiers and taggers: they say labels, not tokens, and are not searched."""
 
 
 def sources(lengths: tuple[int, ...] = (6, 3, 1, 5), vocabulary: int = VOCABULARY, seed: int = 2) -> Tensor:

@@ -1,4 +1,4 @@
-"""What every decoder must satisfy: no position sees a later one. Shapes: B batch, S source, T target, V outputs."""
+"""The contract of decoders: no position depends on a later one. Shapes: B batch, S source, T target, V outputs."""
 
 import torch
 
@@ -9,10 +9,10 @@ from regard.ops.probe import Probe
 @torch.no_grad()
 def a_later_token_changes_no_earlier_logit(case: ModelCase) -> None:
     model, source = case.random(), sources()
-    said = prefixes(len(source), 1, 6)[:, 0]
-    before = model(source, said)
+    target_in = prefixes(len(source), 1, 6)[:, 0]
+    before = model(source, target_in)
     for changed in range(1, 6):
-        other = said.clone()
+        other = target_in.clone()
         other[:, changed] = 1 + other[:, changed] % (VOCABULARY - 2)  # another token, neither end nor pad
         after = model(source, other)
         torch.testing.assert_close(after[:, :changed], before[:, :changed], rtol=0.0, atol=1e-6)
@@ -23,10 +23,10 @@ def a_later_token_changes_no_earlier_logit(case: ModelCase) -> None:
 
 def no_gradient_comes_from_a_later_token(case: ModelCase) -> None:
     model, source = case.random(), sources()
-    said = prefixes(len(source), 1, 6)[:, 0]
+    target_in = prefixes(len(source), 1, 6)[:, 0]
     for position in range(6):
         probe = Probe("decoder.embedding", gradients=True)
-        logits = model(source, said, probe=probe)
+        logits = model(source, target_in, probe=probe)
         model.zero_grad()
         logits[:, position].square().sum().backward()
         gradient = probe["decoder.embedding"].grad

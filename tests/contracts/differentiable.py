@@ -1,4 +1,4 @@
-"""What every model that is trained must satisfy: gradients everywhere, a batch learnt by heart, and weights that survive a file.
+"""The contract of trainable models: every weight has a gradient, one batch can be overfitted, and weights survive saving and loading.
 
 Shapes: B batch, S source, T target, V outputs.
 """
@@ -72,12 +72,12 @@ def it_learns_one_batch_by_heart(case: ModelCase, directory: Path) -> None:
 @torch.no_grad()
 def weights_survive_a_file(case: ModelCase, directory: Path) -> None:
     model, other = case.random(seed=1), case.random(seed=2)
-    source, said = sources(), prefixes(4, 1, 5)[:, 0]
-    expected = model(source, said)
-    assert not torch.equal(other(source, said), expected)
+    source, target_in = sources(), prefixes(4, 1, 5)[:, 0]
+    expected = model(source, target_in)
+    assert not torch.equal(other(source, target_in), expected)
     save_model(model, str(directory / "model.safetensors"))
     load_model(other, str(directory / "model.safetensors"))
-    assert torch.equal(other(source, said), expected)
+    assert torch.equal(other(source, target_in), expected)
 
 
 CHECKS = (

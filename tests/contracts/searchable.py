@@ -1,5 +1,5 @@
-"""What every search must do with every model: answers that do not depend on the batch, sentences that leave it, and no output more
-probable than the exact search's.
+"""The contract of searches with every model: results do not depend on the batch, finished sentences leave it, and no output is more
+probable than that of exact search.
 
 Shapes: B sentences, k hypotheses each, V outputs.
 """
@@ -129,9 +129,9 @@ def an_ensemble_is_the_mean_of_its_members(case: ModelCase) -> None:
     targets = [[3, 1, 4], [], [5, 9, 2, 6, 5], [10]]
     found = score(Ensemble([one, other]), source, targets)
     for row, target, scores in zip(source, targets, found, strict=True):
-        fed, said = torch.tensor([[PAD, *target]]), torch.tensor([*target, 0])
+        fed, expected_ids = torch.tensor([[PAD, *target]]), torch.tensor([*target, 0])
         each = [model(row[row != PAD][None], fed)[0].softmax(-1) for model in (one, other)]
-        expected = ((each[0] + each[1]) / 2)[torch.arange(len(said)), said].log()
+        expected = ((each[0] + each[1]) / 2)[torch.arange(len(expected_ids)), expected_ids].log()
         torch.testing.assert_close(torch.tensor(scores.token_logprobs), expected, rtol=1e-4, atol=1e-5)
 
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts import causal, differentiable, searchable, steppable
-from contracts.cases import CASES, ModelCase
+from contracts import causal, differentiable, labelling, searchable, steppable
+from contracts.cases import CASES, LABELLING, ModelCase
 from regard.layers.scores import SCORES
 
 
-def able(capability: str) -> list[object]:
-    return [pytest.param(case, id=case.name) for case in CASES if capability in case.capabilities]
+def able(capability: str, without: str | None = None) -> list[object]:
+    cases = [case for case in (*CASES, *LABELLING) if capability in case.capabilities]
+    return [pytest.param(case, id=case.name) for case in cases if without not in case.capabilities]
 
 
 def named(checks: tuple[Callable[..., None], ...]) -> list[object]:
@@ -28,6 +29,30 @@ def test_steppable(check: Callable[[ModelCase], None], case: ModelCase) -> None:
 @pytest.mark.parametrize("check", named(steppable.READING_CHECKS))
 def test_reading(check: Callable[[ModelCase], None], case: ModelCase) -> None:
     check(case)
+
+
+@pytest.mark.parametrize("case", able("attending"))
+@pytest.mark.parametrize("check", named(steppable.ATTENDING_CHECKS))
+def test_attending(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("steppable", without="attending"))
+@pytest.mark.parametrize("check", named(steppable.BLIND_CHECKS))
+def test_not_attending(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("labelling"))
+@pytest.mark.parametrize("check", named(labelling.CHECKS))
+def test_labelling(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", able("order"))
+@pytest.mark.parametrize("check", named(labelling.ORDER_CHECKS))
+def test_order(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_path: Path) -> None:
+    check(case, tmp_path)
 
 
 @pytest.mark.parametrize("case", able("searchable"))

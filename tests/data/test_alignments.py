@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.alignments import WordLinks, between_normal_words, read_links, token_links, write_links
+from regard.data.alignments import WordLinks, links_of_stable_words, read_links, token_links, write_links
 from regard.data.batches import make_batch
-from regard.data.config import DataConfig
+from regard.data.config import PairData
 from regard.data.prepare import prepare
 from regard.errors import DataError
 from regard.text.config import TextConfig
@@ -37,7 +37,7 @@ def test_links_are_left_out_where_normalising_changes_the_words():
     links = frozenset({(0, 0)})
     pairs = [("the  house", "das Haus"), ("\x93 house \x94", "Haus"), ("eau", "l\u00b4eau")]
     for form, kept in (("nfc", [links, frozenset(), links]), ("nfkc", [links, frozenset(), frozenset()])):
-        assert list(between_normal_words([links] * 3, pairs, TextConfig(form=form))) == kept
+        assert list(links_of_stable_words([links] * 3, pairs, TextConfig(form=form))) == kept
 
 
 def test_a_file_is_read_with_its_pairs(tmp_path):
@@ -59,7 +59,7 @@ def test_a_file_is_read_with_its_pairs(tmp_path):
     ],
 )
 def test_mistakes_are_named_before_anything_is_made(tmp_path, content, message):
-    data = DataConfig(**corpus_files(tmp_path, alignments=content))
+    data = PairData(**corpus_files(tmp_path, alignments=content))
     with pytest.raises(DataError) as caught:
         prepare(data, TextConfig(kind="char"), tmp_path / "cache")
     assert message in str(caught.value)
@@ -85,7 +85,7 @@ def test_links_between_tokens_by_hand():
 def test_a_batch_says_where_each_token_should_look(tmp_path, dropout):
     """Also of pairs behind some that are held out, of two readings, and of words that are cut at random."""
     ready = prepare(
-        DataConfig(**corpus_files(tmp_path, 40)),
+        PairData(**corpus_files(tmp_path, 40)),
         TextConfig(vocabulary=300, joint=False),
         tmp_path / "cache",
     )
@@ -114,10 +114,10 @@ def test_a_batch_says_where_each_token_should_look(tmp_path, dropout):
 
 def test_other_links_are_another_entry_and_none_are_the_old_one(tmp_path):
     data, text, cache = corpus_files(tmp_path, 10), TextConfig(kind="char"), tmp_path / "cache"
-    given = prepare(DataConfig(**data), text, cache)
-    without = prepare(DataConfig(**{**data, "alignments": None}), text, cache)
+    given = prepare(PairData(**data), text, cache)
+    without = prepare(PairData(**{**data, "alignments": None}), text, cache)
     (tmp_path / "links").write_text(PHARAOH.replace("2-0 2-1", "2-1") * 10, encoding="utf-8")
-    changed = prepare(DataConfig(**data), text, cache)
+    changed = prepare(PairData(**data), text, cache)
     assert len({given.key, without.key, changed.key}) == 3
     assert without.train_links is None
 
@@ -125,11 +125,11 @@ def test_other_links_are_another_entry_and_none_are_the_old_one(tmp_path):
 def test_the_pocket_corpus_knows_its_own(tmp_path):
     from regard.data.pocket.corpus import pocket_split
 
-    ready = prepare(DataConfig(pocket=40, alignments="gold"), TextConfig(kind="word"), tmp_path)
+    ready = prepare(PairData(pocket=40, alignments="gold"), TextConfig(kind="word"), tmp_path)
     assert ready.train_links is not None
     rows = ready.train_links.of(ready.train.lines)
     gold = [pair.alignment for pair in pocket_split(train=40, valid=0, test=0).train]
     assert [{tuple(link) for link in row.tolist()} for row in rows] == [
         set(gold[line - 1]) for line in ready.train.lines.tolist()
     ]
-    assert prepare(DataConfig(pocket=40), TextConfig(kind="word"), tmp_path).key != ready.key
+    assert prepare(PairData(pocket=40), TextConfig(kind="word"), tmp_path).key != ready.key

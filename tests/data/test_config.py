@@ -1,8 +1,8 @@
-"""What a `DataConfig` accepts, and which languages it tells."""
+"""What a `PairData` accepts, and which languages it tells."""
 
 import pytest
 
-from regard.data.config import DataConfig, find_language, languages
+from regard.data.config import PairData, find_language, languages
 from regard.errors import ConfigError
 
 
@@ -30,7 +30,7 @@ from regard.errors import ConfigError
 )
 def test_settings_that_do_not_fit_are_refused_in_one_line(values, message):
     with pytest.raises(ConfigError) as caught:
-        DataConfig.parse(values, "run.toml")
+        PairData.parse(values, "run.toml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("run.toml: ")
@@ -51,7 +51,7 @@ def test_settings_that_do_not_fit_are_refused_in_one_line(values, message):
     ],
 )
 def test_languages_are_told_or_read_off_the_suffixes(values, expected):
-    assert languages(DataConfig(**values)) == expected
+    assert languages(PairData(**values)) == expected
 
 
 @pytest.mark.parametrize(

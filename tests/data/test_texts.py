@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.config import DataConfig
-from regard.data.examples import Contexts
+from regard.data.config import TextData
+from regard.data.examples import ContextExamples
 from regard.data.prepare_texts import PreparedTexts, prepare_texts
 from regard.data.texts import TextCorpus, write_texts
 from regard.errors import ConfigError, DataError, TextError
@@ -27,7 +27,7 @@ def tokenizer() -> Tokenizer:
 
 def prepared(home: Path, lines: list[str], **options: str) -> PreparedTexts:
     (home / "text.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return prepare_texts(DataConfig.parse({"text": str(home / "text.txt"), **options}), CHAR, home / "cache")
+    return prepare_texts(TextData.parse({"text": str(home / "text.txt"), **options}), CHAR, home / "cache")
 
 
 @pytest.mark.parametrize("documents", ["file", "line"])
@@ -35,7 +35,7 @@ def test_every_token_is_in_one_context(tmp_path: Path, tokenizer: Tokenizer, doc
     write_texts(tmp_path, LINES, tokenizer, documents)  # type: ignore[arg-type]
     corpus, pad = TextCorpus(tmp_path), tokenizer.vocabulary.pad
     for moving in (True, False):
-        contexts = Contexts(corpus, pad, 7, moving=moving)
+        contexts = ContextExamples(corpus, pad, 7, moving=moving)
         planned = []
         for epoch in range(3):
             seen: list[tuple[int, list[int]]] = []
@@ -55,7 +55,7 @@ def test_every_token_is_in_one_context(tmp_path: Path, tokenizer: Tokenizer, doc
 
 def test_workers_share_a_batch(tmp_path: Path, tokenizer: Tokenizer) -> None:
     write_texts(tmp_path, LINES, tokenizer, "file")
-    contexts = Contexts(TextCorpus(tmp_path), tokenizer.vocabulary.pad, 7, moving=True)
+    contexts = ContextExamples(TextCorpus(tmp_path), tokenizer.vocabulary.pad, 7, moving=True)
     batch = contexts.plan(70, 1, 2)[0]
     parts = contexts.split(batch, 2, 1, 2)
     assert np.concatenate(parts).tolist() == batch.tolist()
@@ -123,7 +123,7 @@ def test_a_damaged_corpus_is_named(tmp_path: Path, tokenizer: Tokenizer) -> None
 
 def test_standard_input_is_read_once() -> None:
     with pytest.raises(ConfigError, match="only once"):
-        DataConfig.parse({"text": "-", "valid_text": "-"})
+        TextData.parse({"text": "-", "valid_text": "-"})
 
 
 def test_text_that_no_tokeniser_can_learn(tmp_path: Path) -> None:

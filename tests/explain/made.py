@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.explain.comparison import RunResult, read_result
 from regard.settings import leaves, merged
-from regard.train.config import RunConfig
+from regard.tasks.settings import parse_settings
 
 WORDS = ("un", "chien", "noir", "dort", "sur", "le", "toit", "de", "la", "maison", "rouge", "ce", "soir")
 PAIRS = [(" ".join(WORDS[: 1 + n % 13]), f"sentence {n} has " + " ".join(WORDS[: n % 13])) for n in range(26)]
@@ -23,7 +23,7 @@ def finished_run(
 ) -> Path:
     """A run of these settings that translated all sentences but the `wrong` ones as their reference."""
     directory.mkdir(parents=True, exist_ok=True)
-    config = RunConfig.parse(changes or {})
+    config = parse_settings(changes or {})
     (directory / "config.json").write_text(config.model_dump_json(), encoding="utf-8")
     rows = [
         {"source": source, "reference": reference, "hypothesis": "something else" if n in wrong else reference}
@@ -60,7 +60,7 @@ def finished_classifier(directory: Path, changes: dict[str, Any] | None = None, 
     """A run of a classifier that told the labels of 20 texts, all but the `wrong` ones; with data.labels_of token, of two words each."""
     settings = merged({"task": "classify", "data": {"labelled": "texts.tsv"}}, changes or {})
     directory.mkdir(parents=True, exist_ok=True)
-    config = RunConfig.parse(settings)
+    config = parse_settings(settings)
     (directory / "config.json").write_text(config.model_dump_json(), encoding="utf-8")
     rows: list[dict[str, Any]] = []
     for n in range(20):
@@ -77,7 +77,7 @@ def finished_classifier(directory: Path, changes: dict[str, Any] | None = None, 
 def finished_writer(directory: Path, changes: dict[str, Any] | None = None, **metrics: Any) -> Path:
     """A run of a language model."""
     directory.mkdir(parents=True, exist_ok=True)
-    config = RunConfig.parse(merged({"task": "generate", "data": {"text": "text.txt"}}, changes or {}))
+    config = parse_settings(merged({"task": "generate", "data": {"text": "text.txt"}}, changes or {}))
     (directory / "config.json").write_text(config.model_dump_json(), encoding="utf-8")
     (directory / "samples.jsonl").write_text('{"prompt": "a", "reference": "b", "text": "c"}\n', encoding="utf-8")
     values = {"task": "generate", "perplexity": 5.0, "perplexity_word": 90.0, "bits_per_byte": 1.5, "set": "validation"}

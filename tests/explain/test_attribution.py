@@ -6,13 +6,13 @@ import torch
 
 from explain.models import KINDS, trained_model
 from regard.explain.attribution import GAP, POINTS, complete_gradients, integrated_gradients, occlusion
+from regard.tasks.translate.translator import Translator
 from regard.text.vocabulary import Vocabulary
-from regard.translator import Model
 
 TEXT, TARGET = "la pomme est rouge", "the apple is red"
 
 
-def logprobs(model: Model, source: list[int], target: list[int]) -> torch.Tensor:
+def logprobs(model: Translator, source: list[int], target: list[int]) -> torch.Tensor:
     """[T], of ids, by a plain pass."""
     with torch.no_grad():
         logits = model.network.project(model.forced([source], [target])[0])

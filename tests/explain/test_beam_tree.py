@@ -3,30 +3,30 @@
 import pytest
 import torch
 
-from regard.engine.model import Model
 from regard.explain.beam_tree import beam_tree
-from regard.models.build import build_model
+from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
+from regard.tasks.translate.translator import Translator
 from regard.text.build import learn_pair
 from regard.text.config import TextConfig
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> Translator:
     pairs = [("le chat dort", "the cat sleeps"), ("la pomme", "the apple")]
     tokenizers = learn_pair(TextConfig(kind="word"), lambda: pairs)
     torch.manual_seed(2)
     size = len(tokenizers.source.vocabulary)
-    network = build_model(
+    network = build_translator(
         TransformerConfig(layers=1, width=16, heads=2, feed_forward=16, dropout=0.0), size, size, joint=True
     )
     with torch.no_grad():
-        network.target_embedding.weight.mul_(3.0)  # sharper than a fresh network, so that hypotheses differ
-    return Model(network.eval(), tokenizers)
+        network.target.embedding.weight.mul_(3.0)  # sharper than a fresh network, so that hypotheses differ
+    return Translator(network.eval(), tokenizers)
 
 
 @pytest.mark.parametrize("beam", [1, 2, 4])
-def test_the_tree_ends_in_what_the_search_returns(model: Model, beam: int) -> None:
+def test_the_tree_ends_in_what_the_search_returns(model: Translator, beam: int) -> None:
     best, tree = beam_tree(model, "le chat dort", beam=beam, alpha=0.5)
     seen = []
     assert model.watch_beam("le chat dort", seen.append, beam=beam, alpha=0.5)[0] == best
@@ -46,7 +46,7 @@ def test_the_tree_ends_in_what_the_search_returns(model: Model, beam: int) -> No
         assert node.logprob <= parent.logprob
 
 
-def test_what_was_cut_is_less_probable_than_what_was_kept(model: Model) -> None:
+def test_what_was_cut_is_less_probable_than_what_was_kept(model: Translator) -> None:
     _, tree = beam_tree(model, "la pomme", beam=3)
     for step in {node.step for node in tree.nodes if node.step}:
         kept = [node.logprob for node in tree.nodes if node.step == step and node.state == "kept"]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from explain.models import KINDS, trained_model
-from regard.engine.alignment import AlignmentConfig
+from explain.models import KINDS, explained, trained_model
+from regard.bundle.config import AlignmentConfig
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
 from regard.explain.document import TEXT_LIMIT
 from regard.explain.explanation import Explanation
-from regard.explain.sentence_page import render_sentences, to_data, within_page, write_explanations
-from regard.translator import Model
+from regard.explain.sentence_page import limit_computation, render_sentences, to_data, write_explanations
+from regard.tasks.translate.translator import Translator
 
 TEXT = "la pomme dort"
 
@@ -68,7 +68,7 @@ def test_a_step_can_be_computed_again_from_its_numbers(kind: str) -> None:
             np.testing.assert_array_equal(steps.joined.values, joined)
             network = model.network
             block = network.decoder[0] if name != "encoder" else network.encoder[0]  # type: ignore[attr-defined]
-            attention = block.cross if name == "cross" else block.attention
+            attention = block.cross if name == "cross" else block.mixer
             with torch.no_grad():
                 output = attention.output(torch.from_numpy(joined[0]).double())
             np.testing.assert_allclose(steps.output.values[0], output, atol=1e-4)
@@ -103,7 +103,9 @@ def test_searches_side_by_side() -> None:
 
 def test_the_model_s_own_way_to_align_comes_first() -> None:
     model = trained_model()
-    own = Model(model.network, model.tokenizers, alignment=AlignmentConfig(heads=((1, 0),), links="both"))
+    own = explained(
+        Translator(model.network, model.tokenizers, alignment=AlignmentConfig(heads=((1, 0),), links="both"))
+    )
     maps = own.explain(TEXT, target="the cat", parts=()).alignments
     assert list(maps) == ["picked", "attention", "norm", "zeroing"]
     [expected] = own.align([TEXT], ["the cat"])
@@ -118,7 +120,7 @@ def test_a_mistake_is_named() -> None:
     with pytest.raises(ConfigError, match="not one of computation"):
         model.explain(TEXT, parts=("colours",))  # type: ignore[arg-type]
     with pytest.raises(DataError, match="the target has"):
-        Model(model.network, model.tokenizers, max_tokens=9).explain("la", target="the cat " * 9)
+        explained(Translator(model.network, model.tokenizers, max_tokens=9)).explain("la", target="the cat " * 9)
 
 
 def test_named_axes() -> None:
@@ -170,7 +172,7 @@ def test_a_page_of_a_long_sentence_keeps_the_last_layer(
     explanation: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("regard.explain.sentence_page.COMPUTATION_NUMBERS", 100)
-    kept = within_page(explanation).computation["cross"]
+    kept = limit_computation(explanation).computation["cross"]
     assert list(kept.layers) == [1]
     np.testing.assert_array_equal(kept.query.values[0], explanation.computation["cross"].query.values[1])
 

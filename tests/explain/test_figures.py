@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import ConfigError, DataError, RegardError
-from regard.explain.figures import along, draw_gradient_flow, draw_learning_curves, spread
+from regard.explain.figures import draw_gradient_flow, draw_learning_curves, spread_labels, with_x_axis
 
 pytest.importorskip("matplotlib")
 
@@ -83,9 +83,9 @@ def test_what_lies_behind_a_step() -> None:
         {"event": "step", "step": 3, "tokens": 6, "seconds": 1.0},
     ]
     points = [(0, 9.0), (2, 4.0), (3, 3.0), (8, 1.0)]
-    assert along(events, points, "step") == [(0.0, 9.0), (2.0, 4.0), (3.0, 3.0), (8.0, 1.0)]
-    assert along(events, points, "tokens") == [(0.0, 9.0), (12.0, 4.0), (18.0, 3.0)]
-    assert along(events, points, "seconds") == [(0.0, 9.0), (0.75, 4.0), (1.0, 3.0)]
+    assert with_x_axis(events, points, "step") == [(0.0, 9.0), (2.0, 4.0), (3.0, 3.0), (8.0, 1.0)]
+    assert with_x_axis(events, points, "tokens") == [(0.0, 9.0), (12.0, 4.0), (18.0, 3.0)]
+    assert with_x_axis(events, points, "seconds") == [(0.0, 9.0), (0.75, 4.0), (1.0, 3.0)]
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
@@ -140,14 +140,14 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_labels_are_moved_apart_around_where_they_belong() -> None:
-    assert spread([0.1, 0.5, 0.9], 0.1) == [0.1, 0.5, 0.9]
-    assert spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
-    assert spread([0.9, 0.30, 0.32, 0.31], 0.1) == pytest.approx([0.9, 0.21, 0.41, 0.31])
+    assert spread_labels([0.1, 0.5, 0.9], 0.1) == [0.1, 0.5, 0.9]
+    assert spread_labels([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert spread_labels([0.9, 0.30, 0.32, 0.31], 0.1) == pytest.approx([0.9, 0.21, 0.41, 0.31])
 
 
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_labels_never_touch_and_keep_their_order(heights: list[float]) -> None:
-    moved = spread(heights, 0.06)
+    moved = spread_labels(heights, 0.06)
     order = sorted(range(len(heights)), key=heights.__getitem__)
     for below, above in pairwise(order):
         assert moved[above] - moved[below] > 0.06 - 1e-9

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.engine.alignment import AlignmentConfig
-from regard.engine.model import Model
-from regard.engine.pairs import Pairs
+from regard.bundle.config import AlignmentConfig
 from regard.errors import DataError
 from regard.explain.picking import pick_alignment
+from regard.tasks.translate.pairs import Pairs
+from regard.tasks.translate.translator import Translator
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
 
@@ -51,7 +51,7 @@ def test_the_right_head_and_row_are_found(looking: Looking) -> None:
     found = pick_alignment(cast(Any, looking), SOURCES, TARGETS, gold, ["attention"])
     assert found[0].score.aer == 0.0
     [head] = [candidate for candidate in found if candidate.choice == "head"]
-    assert head.settings == AlignmentConfig(heads=((1, 0),), said=True)
+    assert head.settings == AlignmentConfig(heads=((1, 0),), shift=True)
     assert head.score.aer == 0.0
     [mean] = [candidate for candidate in found if candidate.choice == "mean"]
     assert mean.score.aer > 0.5  # three heads of four look at the first word
@@ -59,10 +59,10 @@ def test_the_right_head_and_row_are_found(looking: Looking) -> None:
 
 
 def test_what_was_picked_can_be_used(looking: Looking) -> None:
-    """The settings mean the same to `Model.align`."""
+    """The settings mean the same to `Translator.align`."""
     gold = [(frozenset(links), frozenset(links)) for links in GOLD]
     best = pick_alignment(cast(Any, looking), SOURCES, TARGETS, gold, ["attention"])[0]
-    model = Model(cast(Any, None), looking.tokenizers)
+    model = Translator(cast(Any, object()), looking.tokenizers)
     model.evidence = lambda pairs, method, batch_tokens: looking.evidence(pairs, method)  # type: ignore[method-assign]
     links = [one.links for one in model.align(SOURCES, TARGETS, settings=best.settings)]
     assert [sorted(one) for one in links] == [sorted(one) for one in GOLD]

@@ -19,7 +19,7 @@ from regard.explain.sentence_page import SENTENCE_SCRIPTS
 
 
 class Page(HTMLParser):
-    """What a browser's parser would find: scripts with their text, attributes, and the title."""
+    """The parts that a browser's parser finds: scripts with their text, attributes, and the title."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -127,7 +127,7 @@ def test_the_page_holds_exactly_the_numbers_given(full_report: Report) -> None:
     validations = [event for event in full_report.events if event["event"] == "validated"]
     assert all(steps[step]["nll"] == value for step, value in data["curves"]["loss"])
     assert all(steps[step]["learning_rate"] == value for step, value in data["curves"]["learning_rate"])
-    assert data["curves"]["bleu"] == [[event["step"], event["bleu"]] for event in validations]
+    assert data["curves"]["scores"]["bleu"] == [[event["step"], event["bleu"]] for event in validations]
     looks = [event["parts"] for event in full_report.events if event["event"] == "diagnosed"]
     for field in ("gradient", "weight", "update", "ratio"):
         for row, shown_row in enumerate(data["flow"][field]):
@@ -205,7 +205,7 @@ def test_a_long_run_makes_a_light_page(full_report: Report) -> None:
         max(len(curves[name]) for name in curves if name.startswith(("loss", "learning", "gradient"))) == CURVE_POINTS
     )
     assert [31_235, 77.0] in curves["loss"]
-    assert curves["bleu"] == [[step, step / 1000] for step in range(100, 50_001, 100)]
+    assert curves["scores"]["bleu"] == [[step, step / 1000] for step in range(100, 50_001, 100)]
     assert len(text.encode()) < 1_000_000
 
 

@@ -141,6 +141,17 @@ def test_a_walk_through_the_page(full_report: Report, tmp_path: Path) -> None:
     assert sorted(seen["themes"]) == ["dark", "light"]
 
 
+def test_every_logged_score_has_a_curve_and_a_column(tmp_path: Path) -> None:
+    scores = {"perplexity": 2.5, "accuracy": 0.875, "f1": 0.5, "bits_per_byte": 1.25}
+    events = [{"event": "validated", "step": step, "seconds": 1.0, "loss": 1.0, **scores} for step in (10, 20)]
+    dom = dom_of(render(Report("labels", events=events)), tmp_path)
+    titles = [title for title in texts(dom, "figcaption") if "validation," in title or title.startswith("F1")]
+    assert titles == ["Bits per byte validation, lower is betterlog scale", "Accuracy validation, %", "F1 validation"]
+    headings = ["step", "time", "loss", "perplexity", "bits per byte", "accuracy", "F1"]
+    assert texts(dom, "th")[: len(headings)] == headings
+    assert texts(dom, "td")[:6] == ["1 s", "1", "2.5", "1.25", "87.5 %", "0.5"]
+
+
 def test_hostile_text_is_shown_as_text(full_report: Report, hostile: str, tmp_path: Path) -> None:
     worst = [SentenceResult(hostile, "reference", hostile, -1.0, 10.0)]
     dom = dom_of(render(replace(full_report, title=hostile, worst=worst)), tmp_path)

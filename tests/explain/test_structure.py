@@ -45,7 +45,7 @@ def test_neighbours_by_cosine() -> None:
     model = trained_model()
     found = seen("transformer").source
     assert found is not None
-    table = model.network.source_embedding.weight.detach().numpy()  # type: ignore[attr-defined]
+    table = model.network.source.embedding.weight.detach().numpy()  # type: ignore[attr-defined]
     vocabulary = model.tokenizers.source.vocabulary
     own = model.tokenizers.source.encode(TEXT)[0]
     for piece, cosine in zip(found.tokens[0], found.cosines.values[0], strict=True):

@@ -9,11 +9,11 @@ import torch
 from explain.models import KINDS, TRANSFORMER, tokenizers, trained_model
 from regard.errors import ConfigError
 from regard.explain.interventions import edited, with_embeddings, without_head, without_tokens
-from regard.explain.what_if import Change, head_named, replacement
-from regard.models.build import build_model
+from regard.explain.what_if import Change, parse_head, parse_replacement
+from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
 from regard.ops.probe import Probe
-from regard.translator import Model
+from regard.tasks.translate.translator import Translator
 
 TEXT, TARGET = "la pomme est rouge", "the apple is red"
 
@@ -59,7 +59,7 @@ def test_another_embedding_is_another_word() -> None:
     other = list(source)
     other[2] = 7
     network = model.network
-    table = network.source_embedding.weight[7] * math.sqrt(network.source_embedding.embedding_dim)  # type: ignore[attr-defined]
+    table = network.source.embedding.weight[7] * math.sqrt(network.source.embedding.embedding_dim)  # type: ignore[attr-defined]
     replaced = edited(model, with_embeddings([2], table)).forced([source], [target])
     torch.testing.assert_close(replaced, model.forced([other], [target]))
 
@@ -68,8 +68,8 @@ def test_learned_positions_end_for_it_too() -> None:
     """It says no more than the network has positions for, as the model itself."""
     pair = tokenizers()
     config = TransformerConfig(**TRANSFORMER, positions="learned", max_positions=9, dropout=0.0)
-    network = build_model(config, len(pair.source.vocabulary), len(pair.target.vocabulary), pair.joint).eval()
-    model = Model(network, pair, reach=9)
+    network = build_translator(config, len(pair.source.vocabulary), len(pair.target.vocabulary), pair.joint).eval()
+    model = Translator(network, pair, reach=9)
     silent = edited(model, without_head("cross", 0, 0))
     assert silent.max_tokens == model.max_tokens == 8
     [found] = silent.translate(["la"], beam=1, min_length=8, max_length=20)
@@ -122,8 +122,8 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(ConfigError, match="one of prefix"):
         Change(prefix="a", mask="b")
     with pytest.raises(ConfigError, match="write WORD=OTHER"):
-        replacement("chat")
+        parse_replacement("chat")
     for text in ("cross.1", "cross.0.1", "sideways.1.1", "cross.a.b"):
         with pytest.raises(ConfigError, match=r"as in cross\.3\.1"):
-            head_named(text)
-    assert head_named("cross.3.1") == ("cross", 2, 0)
+            parse_head(text)
+    assert parse_head("cross.3.1") == ("cross", 2, 0)

@@ -1,15 +1,14 @@
 """Scores as modules: each is its equation with its own weights, whatever is computed once."""
 
 from collections.abc import Callable
-from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor
 
-from regard.layers.attention import MultiHeadAttention
-from regard.layers.scores import SCORES, Score, ScoreShape
-from regard.models.config import ScoreName
+from regard.layers.attention import SelfAttention
+from regard.layers.scores import SCORES, AttentionScore, ScoreShape
+from regard.models.config import SCORE_TRAITS
 from regard.ops import scores as ops
 from regard.ops.attention import attend
 
@@ -30,7 +29,7 @@ EQUATIONS: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def made(name: str, query: int = WIDTH, key: int = WIDTH) -> Score:
+def made(name: str, query: int = WIDTH, key: int = WIDTH) -> AttentionScore:
     module = SCORES[name](ScoreShape(query=query, key=key, inner=3, positions=9)).double()
     with torch.no_grad():
         for parameter in module.parameters():
@@ -39,7 +38,7 @@ def made(name: str, query: int = WIDTH, key: int = WIDTH) -> Score:
 
 
 def test_the_table_holds_every_name_of_the_config() -> None:
-    assert tuple(SCORES) == get_args(ScoreName)
+    assert tuple(SCORES) == tuple(SCORE_TRAITS)
     assert SCORES.keys() == EQUATIONS.keys()
 
 
@@ -53,7 +52,7 @@ def test_a_module_is_its_equation(name: str) -> None:
     assert expected.shape == (2, 1, 3, 7)
     torch.testing.assert_close(module(query, keys), expected)
     values = torch.randn(2, 1, 7, 6).double()
-    found = attend(module.ask(query), module.remember(keys), values, score=module.compare)
+    found = attend(module.prepare_query(query), module.prepare_keys(keys), values, score=module.compare)
     torch.testing.assert_close(found, torch.softmax(expected, dim=-1) @ values)
 
 
@@ -62,14 +61,14 @@ def test_heads_compare_by_the_score(name: str) -> None:
     """Multi-head attention with a score, against the equation written out for each head."""
     torch.manual_seed(0)
     score, projected = made(name), name != "parameter_free"
-    layer = MultiHeadAttention(width=8, heads=2, score=score, projected=projected).double()
+    layer = SelfAttention(width=8, heads=2, score=score, projected=projected).double()
     x = torch.randn(3, 5, 8).double()
     query, key = (layer.query(x), layer.key(x)) if projected else (x, x)
     heads = [
         torch.softmax(EQUATIONS[name](score, query[..., part], key[..., part]), dim=-1) @ layer.value(x)[..., part]
         for part in (slice(0, 4), slice(4, 8))
     ]
-    torch.testing.assert_close(layer(x, None), layer.output(torch.cat(heads, dim=-1)))
+    torch.testing.assert_close(layer(x), layer.output(torch.cat(heads, dim=-1)))
 
 
 def test_a_distance_needs_one_space() -> None:

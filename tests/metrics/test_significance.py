@@ -13,7 +13,8 @@ from sacrebleu.significance import PairedTest as SacrebleuTest
 from regard.errors import DataError
 from regard.metrics.classification import evaluate_labels
 from regard.metrics.evaluation import evaluate_translations
-from regard.metrics.significance import COUNTED, PairedTest, counted_metric, paired_test, resampled_scores
+from regard.metrics.scores import counted_names
+from regard.metrics.significance import PairedTest, counted_metric, paired_test, resampled_scores
 
 WORDS = [
     "a",
@@ -34,7 +35,7 @@ WORDS = [
     "it",
 ]
 SAMPLES = 200
-TRANSLATED = [name for name in COUNTED if name not in ("accuracy", "f1")]
+TRANSLATED = [name for name in counted_names() if name not in ("accuracy", "f1")]
 
 
 def references(count: int = 40) -> list[str]:

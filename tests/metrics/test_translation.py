@@ -12,7 +12,16 @@ import pytest
 
 from regard.errors import DataError
 from regard.metrics.perplexity import perplexity
-from regard.metrics.translation import TOKENIZERS, Score, bleu, bleu_and_length, chrf, exact_match, sentence_chrf, ter
+from regard.metrics.translation import (
+    TOKENIZERS,
+    CorpusScore,
+    bleu,
+    bleu_and_length,
+    chrf,
+    exact_match,
+    sentence_chrf,
+    ter,
+)
 
 REFERENCES = [
     "He hit me with a pie .",
@@ -59,7 +68,7 @@ def command_line(tmp_path: Path, metric: str, *options: str) -> tuple[float, str
 def test_scores_and_signatures_are_those_of_the_command_line(
     tmp_path: Path, name: str, options: dict[str, bool], arguments: list[str]
 ) -> None:
-    found: Score = {"bleu": bleu, "chrf": chrf, "ter": ter}[name](HYPOTHESES, REFERENCES, **options)
+    found: CorpusScore = {"bleu": bleu, "chrf": chrf, "ter": ter}[name](HYPOTHESES, REFERENCES, **options)
     value, signature = command_line(tmp_path, name, *arguments)
     assert found.name == name
     assert found.value == pytest.approx(value, abs=1e-8)
@@ -134,10 +143,10 @@ def test_another_tokenizer_is_refused_with_the_choice() -> None:
 
 
 def test_sacrebleu_is_not_imported_before_it_is_needed() -> None:
-    imports = "import sys, regard.metrics.translation, regard.metrics.alignment, regard.metrics.perplexity"
-    code = f"{imports}; print('sacrebleu' in sys.modules, 'torch' in sys.modules)"
+    imports = "import sys, regard.metrics.translation, regard.metrics.alignment, regard.metrics.perplexity, regard.metrics.scores"
+    code = f"{imports}; print(*(name in sys.modules for name in ('sacrebleu', 'torch', 'numpy')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
+    assert done.stdout.split() == ["False"] * 3
 
 
 def test_perplexity_of_a_uniform_guess_is_the_number_of_choices() -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.models.config import TransformerConfig
+from regard.models.config import LanguageTransformerConfig
 from regard.models.decoder_only import DecoderOnly
 
 
@@ -14,7 +14,7 @@ def test_the_gradient_of_a_beginning_does_not_grow_with_the_depth(activation: st
     norms = []
     for layers in (1, 6):
         torch.manual_seed(1)
-        config = TransformerConfig(
+        config = LanguageTransformerConfig(
             layers=layers, width=16, heads=2, feed_forward=32, activation=activation, positions=positions, dropout=0.0
         )
         network = DecoderOnly(config, 20, context=8)

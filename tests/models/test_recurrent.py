@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from regard.errors import ConfigError
 from regard.layers.decoders import AttentiveDecoder, FeedingDecoder, PlainDecoder
 from regard.layers.recurrent import Cell
-from regard.models.build import build_model
-from regard.models.config import PRESETS, RecurrentConfig
+from regard.models.build import build_translator
+from regard.models.config import RecurrentConfig
+from regard.models.config.presets import PRESETS
 from regard.models.recurrent import Recurrent
 from regard.ops.probe import Probe
-from regard.train.config import RunConfig
+from regard.tasks.settings import parse_settings
 
 VOCABULARY = 12
 PAD = VOCABULARY - 1
@@ -23,7 +24,7 @@ SIZE: dict[str, Any] = {"layers": 1, "width": 6, "encoder_width": 8, "embedding"
 
 def network(**options: Any) -> Recurrent:
     torch.manual_seed(0)
-    built = build_model(RecurrentConfig(**{**SIZE, **options}), VOCABULARY, VOCABULARY, joint=False).double()
+    built = build_translator(RecurrentConfig(**{**SIZE, **options}), VOCABULARY, VOCABULARY, joint=False).double()
     assert isinstance(built, Recurrent)
     with torch.no_grad():
         for parameter in built.parameters():
@@ -55,7 +56,7 @@ def torch_cell(cell: Cell) -> nn.RNNCellBase:
 
 def encoded(model: Recurrent, source: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The encoder's states [S, W], by torch's layer over the one sentence, and the decoder's first state [L, H] each."""
-    x = model.source_embedding(source) * 2.0  # the square root of the embedding's width
+    x = model.source.embedding(source) * 2.0  # the square root of the embedding's width
     states, last = model.encoder.stack.layers(x)
     top = last[0] if isinstance(last, tuple) else last
     first = model.bridge(torch.cat([top[-2], top[-1]], dim=1)).view(model.shape)
@@ -77,10 +78,10 @@ def test_bahdanau_by_a_plain_loop() -> None:
         )
         weights = torch.softmax(energies, dim=0)
         context = sum(weight * state for weight, state in zip(weights, states, strict=True))
-        x = torch.cat([model.target_embedding.weight[token] * 2.0, context])
+        x = torch.cat([model.target.embedding.weight[token] * 2.0, context])
         hidden, memory = cell(x[None], (hidden, memory))
         read = torch.tanh(decoder.readout(torch.cat([hidden[0], context])))
-        expected.append(model.target_embedding.weight[:PAD] @ read)
+        expected.append(model.target.embedding.weight[:PAD] @ read)
         looks.append(weights)
     probe = Probe("decoder.0.cross.weights", "decoder.0.cross.2.weights")
     torch.testing.assert_close(model(source, said, probe)[0], torch.stack(expected))
@@ -100,11 +101,11 @@ def test_luong_by_a_plain_loop() -> None:
     below, above = hidden[:1], hidden[1:]
     fed, expected = torch.zeros(4).double(), []
     for token in said[0]:
-        below = lower(torch.cat([model.target_embedding.weight[token] * 2.0, fed])[None], below)
+        below = lower(torch.cat([model.target.embedding.weight[token] * 2.0, fed])[None], below)
         above = upper(below, above)
         weights = torch.softmax(torch.stack([above[0] @ decoder.attention.score.weight @ h for h in states]), dim=0)
         fed = torch.tanh(decoder.readout(torch.cat([above[0], weights @ states])))
-        expected.append(model.target_embedding.weight[:PAD] @ fed)
+        expected.append(model.target.embedding.weight[:PAD] @ fed)
     torch.testing.assert_close(model(source, said)[0], torch.stack(expected))
 
 
@@ -116,8 +117,8 @@ def test_one_vector_by_torch(cell: str) -> None:
     assert isinstance(model.decoder, PlainDecoder)
     _, first = encoded(model, source)
     start = tuple(part[:, None] for part in first)
-    states, _ = model.decoder.stack.layers(model.target_embedding(said) * 2.0, start if len(start) == 2 else start[0])
-    expected = F.linear(torch.tanh(model.decoder.readout(states)), model.target_embedding.weight[:PAD])
+    states, _ = model.decoder.stack.layers(model.target.embedding(said) * 2.0, start if len(start) == 2 else start[0])
+    expected = F.linear(torch.tanh(model.decoder.readout(states)), model.target.embedding.weight[:PAD])
     torch.testing.assert_close(model(source, said), expected)
     probe = Probe("*")
     model(source, said, probe)
@@ -157,7 +158,7 @@ def test_dropout_stands_where_the_literature_puts_it() -> None:
 def test_presets_and_what_forgets_nothing_at_first() -> None:
     assert RecurrentConfig.parse({"preset": "small", "layers": 3}).width == PRESETS["recurrent"]["small"]["width"]
     torch.manual_seed(0)
-    built = build_model(RecurrentConfig(**SIZE), VOCABULARY, VOCABULARY, joint=True)
+    built = build_translator(RecurrentConfig(**SIZE), VOCABULARY, VOCABULARY, joint=True)
     assert isinstance(built.decoder, AttentiveDecoder)
     assert built.decoder.cell.hidden.bias.chunk(4)[1].tolist() == [1.0] * 6
     assert built.encoder.stack.layers.bias_ih_l0.tolist() == [0.0] * 4 + [1.0] * 4 + [0.0] * 8
@@ -182,7 +183,7 @@ REFUSED = {
 def test_what_fits_no_model_is_refused(complaint: str) -> None:
     values = {"model": {"kind": "recurrent", **SIZE, **REFUSED[complaint]}}
     with pytest.raises(ConfigError) as caught:
-        RunConfig.parse(values, "run.toml")
+        parse_settings(values, "run.toml")
     assert str(caught.value).startswith("run.toml: ")
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -199,5 +200,5 @@ def test_what_fits_no_model_is_refused(complaint: str) -> None:
 )
 def test_what_fits_no_transformer_is_refused(values: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        RunConfig.parse({"model": values}, "run.toml")
+        parse_settings({"model": values}, "run.toml")
     assert complaint in str(caught.value)

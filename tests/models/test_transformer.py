@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.models.build import build_model
-from regard.models.config import PRESETS, TransformerConfig
+from regard.models.build import build_translator
+from regard.models.config import TransformerConfig
+from regard.models.config.presets import PRESETS
 from regard.models.transformer import Transformer
 
 VOCABULARY, PAD = 23, 22
@@ -28,14 +29,14 @@ def torch_oracle(network: Transformer, config: TransformerConfig) -> nn.Transfor
         oracle.encoder.norm = oracle.decoder.norm = None  # ours ends in the last block's norm, as the paper's
     with torch.no_grad():
         for mine, theirs in zip(network.encoder, oracle.encoder.layers, strict=True):
-            copy_attention(mine.attention, theirs.self_attn)
+            copy_attention(mine.mixer, theirs.self_attn)
             copy_common(mine, theirs)
-            copy_norms(theirs, mine.around_attention.norm, mine.around_feed_forward.norm)
+            copy_norms(theirs, mine.around_mixer.norm, mine.around_feed_forward.norm)
         for mine, theirs in zip(network.decoder, oracle.decoder.layers, strict=True):
-            copy_attention(mine.attention, theirs.self_attn)
+            copy_attention(mine.mixer, theirs.self_attn)
             copy_attention(mine.cross, theirs.multihead_attn)
             copy_common(mine, theirs)
-            copy_norms(theirs, mine.around_attention.norm, mine.around_cross.norm, mine.around_feed_forward.norm)
+            copy_norms(theirs, mine.around_mixer.norm, mine.around_cross.norm, mine.around_feed_forward.norm)
         if config.norm == "pre":
             oracle.encoder.norm.load_state_dict(network.encoder_norm.state_dict())
             oracle.decoder.norm.load_state_dict(network.decoder_norm.state_dict())
@@ -60,10 +61,10 @@ def copy_norms(theirs: nn.Module, *norms: nn.Module) -> None:
 
 
 def oracle_logits(oracle: nn.Transformer, network: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    width = network.target_embedding.embedding_dim
+    width = network.target.embedding.embedding_dim
 
     def embedded(ids: Tensor) -> Tensor:  # the sinusoids themselves are tested against their formula in tests/ops
-        return network.target_embedding(ids) * width**0.5 + network.target_positions(0, ids.shape[1])
+        return network.target.embedding(ids) * width**0.5 + network.target.positions(0, ids.shape[1])
 
     hidden = oracle(
         embedded(source),
@@ -72,7 +73,7 @@ def oracle_logits(oracle: nn.Transformer, network: Transformer, source: Tensor, 
         src_key_padding_mask=source == PAD,
         memory_key_padding_mask=source == PAD,
     )
-    return hidden @ network.target_embedding.weight[:PAD].T
+    return hidden @ network.target.embedding.weight[:PAD].T
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # of the oracle
@@ -90,7 +91,7 @@ def test_forward_and_gradients_match_torch(norm: str, activation: str) -> None:
         activation=activation,
         positions="sinusoidal",
     )
-    network = build_model(config, VOCABULARY, VOCABULARY, joint=True).to(torch.float64)
+    network = build_translator(config, VOCABULARY, VOCABULARY, joint=True).to(torch.float64)
     for parameter in network.parameters():  # biases and gains away from their start, so that they are tested too
         if parameter.dim() == 1:
             nn.init.normal_(parameter, mean=0.5)
@@ -117,20 +118,20 @@ def test_forward_and_gradients_match_torch(norm: str, activation: str) -> None:
             layer.norm2.weight.grad, named[f"decoder.{number}.around_cross.norm.weight"], rtol=0, atol=1e-10
         )
     for number, layer in enumerate(oracle.encoder.layers):
-        expected = torch.cat([named[f"encoder.{number}.attention.{part}.weight"] for part in ("query", "key", "value")])
+        expected = torch.cat([named[f"encoder.{number}.mixer.{part}.weight"] for part in ("query", "key", "value")])
         torch.testing.assert_close(layer.self_attn.in_proj_weight.grad, expected, rtol=0, atol=1e-10)
         torch.testing.assert_close(
             layer.linear2.bias.grad, named[f"encoder.{number}.feed_forward.down.bias"], rtol=0, atol=1e-10
         )
     torch.testing.assert_close(
-        network.target_embedding.weight.grad, named["target_embedding.weight"], rtol=0, atol=1e-10
+        network.target.embedding.weight.grad, named["target.embedding.weight"], rtol=0, atol=1e-10
     )
 
 
 def test_base_is_the_lectures_size() -> None:
     """N = 6, 512 wide, 8 heads of 64, 2048 inside; the parameters by hand: 44.1 million without embeddings."""
     assert PRESETS["transformer"]["base"] == {"layers": 6, "width": 512, "heads": 8, "feed_forward": 2048}
-    network = build_model(TransformerConfig(preset="base", norm="post"), 100, 100, joint=True)
+    network = build_translator(TransformerConfig(preset="base", norm="post"), 100, 100, joint=True)
     attention, feed_forward, norm = 4 * (512 * 512 + 512), 2 * 512 * 2048 + 2048 + 512, 2 * 512
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert sum(p.numel() for p in network.parameters()) == 6 * (encoder + decoder) + 100 * 512
@@ -145,7 +146,7 @@ def test_a_preset_fills_only_what_is_not_given() -> None:
 def test_tiny_deep_is_as_large_as_six_tiny_blocks_under_four() -> None:
     """Nine blocks under two: a decoder's block has one attention and one norm more than an encoder's."""
     sizes = [{"preset": "tiny-deep"}, {"preset": "tiny", "encoder_layers": 6}]
-    deep, tiny = (build_model(TransformerConfig.parse(size), 100, 100, joint=True) for size in sizes)
+    deep, tiny = (build_translator(TransformerConfig.parse(size), 100, 100, joint=True) for size in sizes)
     assert (len(deep.encoder), len(deep.decoder)) == (9, 2)
     attention, feed_forward, norm = 4 * (128 * 128 + 128), 2 * 128 * 256 + 256 + 128, 2 * 128
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
@@ -160,10 +161,12 @@ def test_layers_of_a_deep_preset_are_the_decoders() -> None:
 
 @pytest.mark.parametrize(("joint", "tie", "matrices"), [(True, True, 1), (False, True, 2), (True, False, 3)])
 def test_tying(joint: bool, tie: bool, matrices: int) -> None:
-    network = build_model(TransformerConfig(width=16, heads=2, feed_forward=16, layers=1, tie=tie), 30, 30, joint=joint)
+    network = build_translator(
+        TransformerConfig(width=16, heads=2, feed_forward=16, layers=1, tie=tie), 30, 30, joint=joint
+    )
     large = [p for name, p in network.named_parameters() if "embedding" in name or name == "output"]
     assert len(large) == matrices
-    assert network.target_embedding.weight[29].abs().max() == 0.0  # the pad row
+    assert network.target.embedding.weight[29].abs().max() == 0.0  # the pad row
 
 
 def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -> None:
@@ -171,9 +174,9 @@ def test_sinusoids_reach_any_length_and_learned_positions_say_where_they_end() -
     source, target = torch.randint(0, 20, (1, 700)), torch.randint(0, 20, (1, 3))
     sizes = {"width": 16, "heads": 2, "feed_forward": 16, "layers": 1}
     assert torch.isfinite(
-        build_model(TransformerConfig(**sizes, positions="sinusoidal"), 30, 30, joint=True)(source, target)
+        build_translator(TransformerConfig(**sizes, positions="sinusoidal"), 30, 30, joint=True)(source, target)
     ).all()
-    learned = build_model(TransformerConfig(**sizes, positions="learned", max_positions=600), 30, 30, joint=True)
+    learned = build_translator(TransformerConfig(**sizes, positions="learned", max_positions=600), 30, 30, joint=True)
     with pytest.raises(ValueError, match=r"700 tokens.*reach 600"):
         learned(source, target)
 
@@ -182,11 +185,11 @@ def test_without_positions_order_is_invisible() -> None:
     """Statement 13: with the positional table zeroed, the encoder is permutation-equivariant; with it, it is not."""
     torch.manual_seed(0)
     config = TransformerConfig(width=16, heads=2, feed_forward=16, layers=2, positions="sinusoidal")
-    network = build_model(config, 30, 30, joint=True).eval()
+    network = build_translator(config, 30, 30, joint=True).eval()
     source, order = torch.tensor([[3, 4, 5, 6, 7]]), torch.tensor([4, 2, 0, 1, 3])
     with_positions = network.encode(source)[0][:, order] - network.encode(source[:, order])[0]
     assert with_positions.abs().max() > 1e-2
-    network.source_positions.table.zero_()
+    network.source.positions.table.zero_()
     without = network.encode(source)[0][:, order] - network.encode(source[:, order])[0]
     assert without.abs().max() < 1e-5
 

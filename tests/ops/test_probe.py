@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.layers import attention
-from regard.models.build import build_model
+from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
 from regard.models.transformer import Transformer
 from regard.ops.probe import Probe
@@ -15,7 +15,7 @@ CONFIG = TransformerConfig(layers=2, width=16, heads=2, feed_forward=32)
 @pytest.fixture
 def network() -> Transformer:
     torch.manual_seed(0)
-    return build_model(CONFIG, 20, 20, joint=True).eval()
+    return build_translator(CONFIG, 20, 20, joint=True).eval()
 
 
 SOURCE = torch.tensor([[3, 4, 5, 0], [6, 0, 19, 19]])

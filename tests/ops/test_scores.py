@@ -77,7 +77,7 @@ def _weights() -> dict[str, Tensor]:
 WEIGHTS = _weights()
 W, U, V, M, JOINT, L, P = WEIGHTS.values()
 
-PAIRWISE: dict[str, tuple[scores.Score, Callable[[Tensor, Tensor, int], Tensor], int]] = {
+PAIRWISE: dict[str, tuple[scores.ScoreFunction, Callable[[Tensor, Tensor, int], Tensor], int]] = {
     "dot": (scores.dot, lambda q, k, s: q @ k, 4),
     "scaled_dot": (scores.scaled_dot, lambda q, k, s: q @ k / 2.0, 4),
     "general": (lambda q, k: scores.general(q, k, M), lambda q, k, s: q @ M @ k, 5),

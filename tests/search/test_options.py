@@ -1,70 +1,98 @@
-"""Options out of range: one line that names the option, its value and the range, before the model is asked anything."""
+"""`SearchOptions`, its keywords and its flags: one list of options, whichever way they are given."""
 
-import math
-from collections.abc import Callable
-from typing import Any
+import inspect
+import subprocess
+import sys
+from typing import Any, get_type_hints
 
 import pytest
-import torch
 
-from regard.errors import SearchError
-from regard.search.beam import beam
-from regard.search.exhaustive import exhaustive
-from regard.search.greedy import greedy
-from regard.search.sampling import sample
-from regard.search.scoring import score
+from regard.cli.generate import generate
+from regard.cli.search_flags import search_options
+from regard.cli.translate import translate
+from regard.errors import ConfigError
+from regard.search.options import FIELDS, SearchKeywords, SearchOptions, default_of, given_in_vain
+
+OTHERS: dict[str, Any] = {  # a value of every option that is not its default, and the search that it needs
+    "beam": ({"beam": 3}, {}),
+    "alpha": ({"alpha": 0.5}, {}),
+    "length_form": ({"length_form": "wu"}, {}),
+    "coverage": ({"coverage": 0.5}, {}),
+    "stop": ({"stop": "safe"}, {}),
+    "stop_after": ({"stop_after": 2}, {}),
+    "nbest": ({"nbest": 2}, {}),
+    "groups": ({"groups": 5}, {}),
+    "diversity": ({"diversity": 1.0}, {"groups": 5}),
+    "sample": ({"sample": True}, {}),
+    "temperature": ({"temperature": 0.5}, {"sample": True}),
+    "top_k": ({"top_k": 4}, {"mbr": 2}),
+    "top_p": ({"top_p": 0.5}, {"sample": True}),
+    "seed": ({"seed": 4}, {}),
+    "mbr": ({"mbr": 4}, {}),
+    "exact": ({"exact": True}, {}),
+    "node_limit": ({"node_limit": 4}, {"exact": True}),
+    "exhaustive": ({"exhaustive": True}, {"max_length": 2}),
+    "min_length": ({"min_length": 2}, {}),
+    "max_length": ({"max_length": 7}, {}),
+    "no_repeat": ({"no_repeat": 2}, {}),
+    "suppress": ({"suppress": ["a"]}, {}),
+}
 
 
-class Untouchable:
-    """A model that fails the test if it is asked anything."""
+def test_the_keywords_are_the_fields() -> None:
+    assert get_type_hints(SearchKeywords) == get_type_hints(SearchOptions)
+    assert list(SearchKeywords.__annotations__) == list(FIELDS) == list(OTHERS)
+    assert not SearchKeywords.__required_keys__
+    assert SearchOptions() == SearchOptions(**{name: default_of(name) for name in FIELDS})
 
-    def __getattr__(self, name: str) -> Any:
-        pytest.fail(f"the model was asked for {name} before the options were checked")
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_option_has_help_and_a_meaning(name: str) -> None:
+    value, needed = OTHERS[name]
+    assert FIELDS[name].metadata["help"].endswith((".", ".."))
+    assert search_options({**needed, **value}) != search_options(needed)
+    assert set(FIELDS[name].metadata["only_for"]) <= set(FIELDS)
+    if FIELDS[name].metadata["only_for"]:
+        assert name in given_in_vain(value)
+        with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')}"):
+            search_options(value)
+    assert given_in_vain({**needed, **value}) == []
 
 
-SOURCE = torch.zeros((2, 3), dtype=torch.long)
+def test_the_verbs_have_a_flag_for_every_option() -> None:
+    flags = inspect.signature(translate).parameters
+    for name, field in FIELDS.items():
+        [option] = flags[name].annotation.__metadata__
+        assert option.help == field.metadata["help"]
+        assert flags[name].default == (field.default or None if name == "suppress" else field.default)
+    own = inspect.signature(generate).parameters
+    assert set(FIELDS) - set(own) == {"coverage", "nbest", "sample"}
+    assert (own["beam"].default, own["max_length"].default) == (0, 200)
+    assert own["beam"].annotation != flags["beam"].annotation
+    assert "search" not in {*flags, *own}
 
 
 @pytest.mark.parametrize(
-    ("search", "options", "message"),
+    ("given", "message"),
     [
-        (beam, {"width": 0}, "beam = 0: must be a whole number of at least 1"),
-        (beam, {"width": -3}, "beam = -3"),
-        (beam, {"width": 2.5}, r"beam = 2\.5"),
-        (beam, {"width": True}, "beam = True"),
-        (beam, {"alpha": -0.1}, r"alpha = -0\.1: must be between 0"),
-        (beam, {"alpha": math.nan}, "alpha = nan"),
-        (beam, {"alpha": 1e9}, r"alpha = 1000000000\.0"),
-        (beam, {"nbest": 0}, "nbest = 0"),
-        (beam, {"width": 4, "nbest": 5}, "nbest = 5: a beam of 4 .* raise it to 5"),
-        (beam, {"width": 4, "stop_after": 2, "nbest": 3}, "nbest = 3: stop_after = 2"),
-        (beam, {"stop_after": 0}, "stop_after = 0"),
-        (beam, {"max_length": 0}, "max_length = 0"),
-        (beam, {"max_length": torch.tensor([3, 0])}, "max_length = 0"),
-        (beam, {"max_length": torch.tensor([3])}, r"max_length has shape \[1\]"),
-        (greedy, {"max_length": -1}, "max_length = -1"),
-        (greedy, {"alpha": math.inf}, "alpha = inf"),
-        (exhaustive, {"max_length": 0}, "max_length = 0"),
-        (exhaustive, {"nbest": 0}, "nbest = 0"),
-        (exhaustive, {"alpha": -1.0}, "alpha"),
-        (sample, {"seed": 1, "temperature": 0.0}, r"temperature = 0\.0: must be above 0; .* greedy"),
-        (sample, {"seed": 1, "temperature": math.nan}, "temperature = nan"),
-        (sample, {"seed": 1, "temperature": math.inf}, "temperature = inf"),
-        (sample, {"seed": 1, "top_k": -1}, "top_k = -1: must be a whole number of at least 0"),
-        (sample, {"seed": 1, "top_p": 0.0}, r"top_p = 0\.0: must be above 0 and at most 1"),
-        (sample, {"seed": 1, "top_p": 1.01}, r"top_p = 1\.01"),
-        (sample, {"seed": 1, "samples": 0}, "samples = 0"),
-        (sample, {"seed": -1}, "seed = -1"),
-        (sample, {"seed": 2**64}, "seed = 18446744073709551616"),
-        (sample, {"seed": 1, "sentences": [4]}, "sentences has 1 numbers for 2 sources"),
+        (
+            {"top_k": 3},
+            "--temperature, --top-k and --top-p are for --sample and --mbr; add one, or leave them out",
+        ),
+        ({"diversity": 2.0}, "--diversity is for --groups; add it, or leave it out"),
+        ({"node_limit": 2}, "--node-limit is for --exact; add it, or leave it out"),
     ],
 )
-def test_options_out_of_range_are_refused(search: Callable[..., Any], options: dict[str, Any], message: str) -> None:
-    with pytest.raises(SearchError, match=message) as refused:
-        search(Untouchable(), SOURCE, **{"max_length": 5, **options})
-    assert "\n" not in str(refused.value)
+def test_flags_that_do_nothing_are_refused(given: SearchKeywords, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        search_options(given)
+    assert str(refused.value) == message
 
 
-def test_scoring_refuses_a_negative_alpha() -> None:
-    with pytest.raises(SearchError, match="alpha"):
-        score(Untouchable(), SOURCE, [[1], [2]], alpha=-1.0)  # type: ignore[arg-type]
+def test_the_command_line_knows_its_flags_without_heavy_imports() -> None:
+    code = (
+        "import sys, regard.cli.main as main, typer; typer.main.get_command(main.app);"
+        "print(sorted({'torch', 'numpy', 'sentencepiece'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from regard.text import packed
-from regard.text.normalise import SPACE_MARK, normalise, words_in_a_row
+from regard.text.normalise import SPACE_MARK, normalise, words_with_text_ends
 from regard.text.packed import pack, take
 from regard.text.word import count_words
 
@@ -65,7 +65,7 @@ def test_a_packer_may_forget(tokenizers, pairs, kind, monkeypatch):
     for start in range(0, len(pairs), 7):
         texts = [text for pair in pairs[start : start + 7] for text in pair]
         assert [row.tolist() for row in packer(texts).rows()] == [tokenizer.encode(text) for text in texts]
-        sizes.append(len(packer._known.ids))
+        sizes.append(len(packer._cache.ids))
     assert any(after < before for before, after in pairwise(sizes))
 
 
@@ -85,7 +85,7 @@ def test_words_in_a_row_are_those_of_each_text(texts, form, lowercase):
     expected = []
     for text in texts:
         expected += [*normalise(text, form, lowercase).split(), SPACE_MARK]
-    assert words_in_a_row(texts, form, lowercase) == expected
+    assert words_with_text_ends(texts, form, lowercase) == expected
 
 
 @given(TEXTS, FORMS, st.booleans())

@@ -1,1 +1,1 @@
-"""The model directory: what it holds, how it is written, found, verified, read and described."""
+"""Model directories (bundles): writing, finding, verifying, reading and describing them."""

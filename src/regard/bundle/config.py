@@ -1,24 +1,33 @@
-"""`config.json` of a bundle: everything needed to build its network and to know what it is for. It reads no weights and no text."""
+"""`config.json` of a bundle: the task, the network, and the languages. It reads no weights and no text.
 
+Each task has a subclass of `BundleSettings`; callers pass the table of these classes.
+"""
+
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from regard.bundle.manifest import read_json
+from regard.bundle import format1
+from regard.bundle.manifest import MEND, read_bundle_json
 from regard.errors import BundleError, ConfigError
-from regard.models.config import KINDS, Documents, LabelsOf, ModelConfig
-from regard.models.config import Task as Task
+from regard.extensions import ExtensionUse, extensions_in_use, require_extensions
+from regard.models.config import Documents, ModelConfig
 from regard.settings import Settings
+from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 CONFIG = "config.json"
-FORMAT = 1
+FORMAT = 2
 
 
 class Languages(Settings):
-    """What is translated into what, where it is known."""
+    """The source and the target language, if known."""
 
     source: str | None = None
     """A language code such as `fr`."""
@@ -27,7 +36,7 @@ class Languages(Settings):
 
 
 class VocabularySizes(Settings):
-    """Pieces on each side, `</s>`, `<unk>` and `<pad>` included."""
+    """Vocabulary sizes of both sides, `</s>`, `<unk>` and `<pad>` included."""
 
     source: int = Field(ge=3)
     """Pieces of the source."""
@@ -42,16 +51,16 @@ LinkRule = Literal["target", "both", "either"]
 
 
 class AlignmentConfig(Settings):
-    """How to tell which source word a target word was translated from."""
+    """How word alignments are read from the model."""
 
     method: AlignmentMethod = "attention"
     """The evidence: attention, attention times the norm of the value, or how much the output changes when a value is zeroed."""
     layer: int | None = Field(default=None, ge=0)
-    """The decoder layer whose heads are averaged, from 0; all layers if not given."""
+    """The decoder layer whose heads are averaged, from 0; by default all layers."""
     heads: tuple[tuple[int, int], ...] | None = None
-    """The heads (layer, head) that are averaged, in place of a layer's."""
-    said: bool = False
-    """Whether a token has the evidence of the step that read it, in place of the step that chose it."""
+    """The heads (layer, head) that are averaged, instead of a whole layer."""
+    shift: bool = False
+    """Whether a token takes the attention of the step that reads it, not of the step that predicts it (Chen et al. 2020)."""
     links: LinkRule = "target"
     """Each target word's best source word; `both`: each must be the other's best; `either`: one is enough."""
     least: float = Field(default=0.0, ge=0.0, le=1.0)
@@ -65,67 +74,40 @@ class AlignmentConfig(Settings):
 
     @property
     def layers(self) -> list[int]:
-        """The layers that are named."""
+        """The numbers of all layers in `layer` and `heads`."""
         named = [] if self.layer is None else [self.layer]
         return [*named, *(layer for layer, _ in self.heads or ())]
 
 
 class TextsConfig(Settings):
-    """What a language model was trained on."""
+    """The training text of a language model."""
 
     documents: Documents = "file"
-    """Whether a text is many lines (file) or each line a text of its own (line)."""
+    """Whether the whole file is one document (file) or each line is a document (line)."""
     context: int = Field(ge=1)
-    """The most tokens that it was trained to read at once."""
+    """The longest context in training, in tokens."""
 
 
-class BundleConfig(Settings):
-    """What a bundle says about itself."""
+class BundleSettings(Settings):
+    """The config.json of a bundle: the fields of all tasks. Each task adds fields and builds its own network."""
 
-    format: Literal[1] = 1
+    codec_files: ClassVar[tuple[str, ...]] = ()
+    """Files beside the weights that every bundle of the task has."""
+
+    format: Literal[2] = 2
     """The version of the bundle's layout."""
-    task: Task = "translate"
-    """What the model is for."""
+    task: str
+    """The task, such as `translate`."""
     model: ModelConfig
     """The network."""
     languages: Languages = Languages()
     """The languages."""
-    vocabulary: VocabularySizes
-    """The sizes of the vocabularies."""
-    alignment: AlignmentConfig | None = None
-    """How alignments are read off the attention; the mean of all layers if not given."""
-    texts: TextsConfig | None = None
-    """Of a language model."""
-    labels: tuple[str, ...] = ()
-    """Of a classifier: what it tells apart, in the order of its outputs."""
-    labels_of: LabelsOf = "text"
-    """Of a classifier: whether a text has a label, or each of its words."""
+    extensions: tuple[ExtensionUse, ...] = Field(default_factory=lambda data: _needed(data))
+    """The user's own files that the model needs (`--extension`)."""
     created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    """When, in ISO 8601."""
-    regard: str = Field(default_factory=lambda: _version())
+    """The time of writing, in ISO 8601."""
+    regard: str = Field(default_factory=lambda: installed_version())
     """The version of regard that wrote it."""
-
-    @model_validator(mode="after")
-    def _check_sizes(self) -> Self:
-        if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
-            raise ValueError("vocabulary.joint needs the same size on both sides")
-        if self.model.kind not in KINDS[self.task]:
-            raise ValueError(
-                f"model.kind {self.model.kind!r} does not {self.task}; {' or '.join(KINDS[self.task])} does"
-            )
-        if (self.task == "generate") != (self.texts is not None):
-            raise ValueError(f"task {self.task!r} and texts {self.texts!r} do not go together")
-        if (self.task == "classify") != (len(self.labels) >= 2):
-            raise ValueError(f"task {self.task!r} and {len(self.labels)} labels do not go together")
-        if self.labels_of == "token" and (self.task != "classify" or self.model.kind == "bag"):
-            raise ValueError(
-                f"labels_of 'token' does not go with task {self.task!r} and model.kind {self.model.kind!r}"
-            )
-        layers = self.looking_layers
-        for layer in [] if self.alignment is None else self.alignment.layers:
-            if layer >= layers:
-                raise ValueError(f"alignment.layer {layer} is not among the {layers} decoder layers that attend")
-        return self
 
     @property
     def reach(self) -> int | None:
@@ -133,33 +115,121 @@ class BundleConfig(Settings):
         return self.model.reach
 
     @property
-    def looking_layers(self) -> int:
-        """Layers that attend to a source."""
-        return self.model.looking_layers if self.task == "translate" else 0
+    def counted(self) -> bool:
+        """Whether the network is fitted by counting. The corpus then decides the sizes of its tensors (tables)."""
+        return False
 
-    @property
-    def aligns(self) -> bool:
-        """Whether the network looks at the source, so that words can be aligned by it."""
-        return self.looking_layers > 0
+    def network(self) -> "nn.Module":
+        """A freshly initialised network."""
+        raise AssertionError(f"{type(self).__name__} must say how its network is built")
+
+    def from_tables(self, tables: "Mapping[str, Tensor]") -> "nn.Module":
+        """The counted network with these tables; a `ValueError` if they do not fit."""
+        raise AssertionError(f"a network of {type(self).__name__} is not counted")
+
+    def save_codecs(self, codecs: Any, directory: Path) -> None:
+        """Write the codecs: what converts data to tensors and back, such as tokenizers."""
+
+    def load_codecs(self, directory: Path) -> Any:
+        """The codecs that `save_codecs` wrote."""
+        return None
+
+    def inherited(self, base: Self) -> Self:
+        """This config with the languages of the base model where they are not set here."""
+        languages = Languages(
+            source=self.languages.source or base.languages.source, target=self.languages.target or base.languages.target
+        )
+        return self.model_copy(update={"languages": languages})
+
+    def settles(self, codecs: Any) -> dict[str, dict[str, Any]]:
+        """The settings, by table, that a run starting from this model inherits."""
+        return {"model": self.model.model_dump(mode="json")}
 
 
-def read_config(directory: Path) -> BundleConfig:
-    """The config of a bundle; of another format, or with keys that are unknown, it is refused."""
+class TextBundleSettings(BundleSettings):
+    """The config.json of a bundle whose codecs are two tokenizers."""
+
+    codec_files = ("tokenizer.json",)
+
+    vocabulary: VocabularySizes
+    """The sizes of the vocabularies."""
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        if self.vocabulary.joint and self.vocabulary.source != self.vocabulary.target:
+            raise ValueError("vocabulary.joint needs the same size on both sides")
+        return self
+
+    def save_codecs(self, codecs: TokenizerPair, directory: Path) -> None:
+        sizes = (len(codecs.source.vocabulary), len(codecs.target.vocabulary))
+        assert sizes == (self.vocabulary.source, self.vocabulary.target), f"tokenizers of {sizes} pieces, {self}"
+        save_tokenizers(codecs, directory)
+
+    def load_codecs(self, directory: Path) -> TokenizerPair:
+        tokenizers = load_tokenizers(directory)
+        for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+            pieces, stated = len(tokenizer.vocabulary), getattr(self.vocabulary, side)
+            if pieces != stated:
+                raise BundleError(
+                    f"{directory / CONFIG}: vocabulary.{side} is {stated}, but the tokenizer has {pieces} pieces; "
+                    f"they are of different models; {MEND}"
+                )
+        return tokenizers
+
+    def settles(self, codecs: TokenizerPair) -> dict[str, dict[str, Any]]:
+        tokenizer = codecs.source
+        text = {
+            "kind": tokenizer.kind,
+            "joint": codecs.joint,
+            "form": tokenizer.form,
+            "lowercase": tokenizer.lowercase,
+        }
+        return {"text": text, **super().settles(codecs)}
+
+
+def _needed(data: Mapping[str, Any]) -> tuple[ExtensionUse, ...]:
+    """The loaded extensions whose task, model, mixer or score a bundle of this task and model has."""
+    model = data.get("model")
+    names = {data.get("task"), *(model.model_dump().values() if isinstance(model, ModelConfig) else ())}
+    return tuple(
+        use for use in extensions_in_use() if use.is_needed_by({name for name in names if isinstance(name, str)})
+    )
+
+
+def vocabulary_sizes(tokenizers: TokenizerPair) -> VocabularySizes:
+    """The vocabulary sizes of two tokenizers."""
+    return VocabularySizes(
+        source=len(tokenizers.source.vocabulary), target=len(tokenizers.target.vocabulary), joint=tokenizers.joint
+    )
+
+
+def parse_config(directory: Path, classes: Mapping[str, type[BundleSettings]]) -> tuple[BundleSettings, int]:
+    """(config of a bundle, format that it is stored in); `classes`: task -> class of its config.
+
+    A `BundleError` refuses an unknown format, task or key, and a missing extension.
+    """
     path = directory / CONFIG
-    values = read_json(path)
-    found = values.get("format")
-    if found != FORMAT:
+    values = read_bundle_json(path)
+    stored = values.get("format")
+    if stored not in (1, FORMAT):
         raise BundleError(
-            f"{path}: bundle format {found!r} is not known to regard {_version()}, which reads format {FORMAT}; "
+            f"{path}: bundle format {stored!r} is not known to regard {installed_version()}, which reads format {FORMAT}; "
             "update regard or convert the bundle"
         )
+    require_extensions(values.get("extensions", []), str(path))
+    task = str(values.get("task", "translate" if stored == 1 else None))
+    if task not in classes:
+        raise BundleError(f"{path}: task = {task!r}: not one of {', '.join(classes)}; it may need --extension FILE.py")
+    if stored == 1:
+        values = format1.upgraded_config(values, classes[task])
     try:
-        return BundleConfig.parse(values, str(path))
+        return classes[task].parse(values, str(path)), stored
     except ConfigError as error:
         raise BundleError(str(error)) from None
 
 
-def _version() -> str:
+def installed_version() -> str:
+    """The version of regard."""
     try:
         return version("regard")
     except PackageNotFoundError:  # run from a source tree that was never installed

@@ -1,7 +1,7 @@
-"""A bundle as a CTranslate2 model directory: the same weights under its names, in float32 or int8, made once and kept in the cache.
+"""Converts a bundle into a CTranslate2 model directory, in float32 or int8, and caches it.
 
-Pad is not in its vocabulary, so it can neither be generated nor take probability; the decoder starts from a zero embedding, which
-is what our pad is. The directory is what any program that uses CTranslate2 reads. Nothing here translates.
+The converted vocabulary has no pad, so that pad gets no probability. The decoder starts from a zero embedding, which equals the embedding
+of our pad. Any program that uses CTranslate2 can read the directory.
 
 Shapes: V pieces without pad, D width, P positions.
 """
@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
-from regard.bundle.config import BundleConfig
+from regard.bundle import format1
+from regard.bundle.config import BundleSettings
 from regard.bundle.manifest import MEND, identity, verify_manifest, write_manifest
 from regard.bundle.opened import WEIGHTS, OpenBundle
 from regard.errors import BundleError
@@ -29,16 +30,20 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-POSITIONS = 4096  # rows of the table of sinusoids, which has no end with us; others keep to it
-_LAYOUT = 2  # of what is written here; a change makes all that is cached anew
-_EPSILON = 1e-5  # of `nn.LayerNorm`
+POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
+_LAYOUT = 3  # version of the conversion; raise it to invalidate the cache
+_EPSILON = 1e-5  # of `layers.norm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
 
 def obstacle(model: ModelConfig) -> str | None:
-    """Why CTranslate2 cannot be used for such a network; None: it can."""
+    """The reason why CTranslate2 cannot run such a network; None: it can."""
     if not isinstance(model, TransformerConfig):
-        return f"it has no networks of model.kind {model.kind!r}"
+        return f"it has no networks of model.kind {getattr(model, 'kind', None)!r}"
+    if model.mixer != "attention":
+        return f"it has no model.mixer {model.mixer!r}, only attention"
+    if model.norm_kind not in ("layer", "rms"):
+        return f"it has no model.norm_kind {model.norm_kind!r}, only layer and rms"
     if model.score != "scaled_dot":
         return f"it has no model.score {model.score!r}, only scaled_dot"
     if find_spec("ctranslate2") is None:
@@ -46,18 +51,18 @@ def obstacle(model: ModelConfig) -> str | None:
     return None
 
 
-def reach(config: BundleConfig) -> int:
+def reach(config: BundleSettings) -> int:
     """The longest sequence that a converted model has positions for, end mark included."""
     return config.reach or POSITIONS
 
 
 def converted(bundle: OpenBundle, precision: Precision) -> Path:
-    """The directory of the converted bundle; made now where it is not in the cache, or is damaged there."""
+    """The directory of the converted bundle in the cache; converts it if it is missing or damaged."""
     import ctranslate2
 
     home = cache_directory() / "ctranslate2"
     path = home / f"{identity(bundle.directory)[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
-    with _alone(path):
+    with _locked(path):
         if not _is_sound(path):
             remove_whole(path)
             with whole_directory(path) as staging:
@@ -73,8 +78,10 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
-    assert isinstance(model, TransformerConfig)  # the others are an obstacle
+    assert isinstance(model, TransformerConfig)  # `obstacle` refuses all others
     spec, tensors = _spec(model), load_file(bundle.directory / WEIGHTS)
+    if bundle.stored_format == 1:
+        tensors = {format1.tensor_name(name): values for name, values in tensors.items()}
     _check_numbers(tensors, bundle)
     try:
         _fill(spec, tensors, bundle, model)
@@ -92,7 +99,7 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
 
 
 def _check_numbers(tensors: "Tensors", bundle: OpenBundle) -> None:
-    """Refuse weights that no search can be made with: one that computes no scores would not notice."""
+    """Refuse infinite and NaN weights. CTranslate2 would not report them."""
     import numpy as np
 
     for name, values in tensors.items():
@@ -103,8 +110,8 @@ def _check_numbers(tensors: "Tensors", bundle: OpenBundle) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time looks after one entry of the cache; the others wait, and find it done."""
+def _locked(path: Path) -> Iterator[None]:
+    """Lock an entry of the cache; other processes wait."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.with_name(f"{path.name}.lock").open("a")
@@ -122,7 +129,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _spec(model: TransformerConfig) -> Any:
-    """The network without its weights."""
+    """CTranslate2's specification of the network, without weights."""
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec
 
@@ -134,18 +141,19 @@ def _spec(model: TransformerConfig) -> Any:
         "relative_attention_bias": model.positions == "relative",
         "rotary_dim": 0 if model.positions == "rotary" else None,  # all of a head
         "rotary_interleave": False,
+        "rms_norm": model.norm_kind == "rms",
     }
     encoder, decoder = (
         part(layers, model.heads, **options)
         for part, layers in zip((TransformerEncoderSpec, TransformerDecoderSpec), model.depth, strict=True)
     )
     if model.positions == "rotary":
-        del encoder.position_encodings  # it expects a table, and would not use it
+        del encoder.position_encodings  # not used, but validation expects a table
     return TransformerSpec(encoder, decoder)
 
 
 def _activation(name: str) -> tuple[Any, bool]:
-    """CTranslate2's name of a non-linearity, and whether it is a gate."""
+    """(CTranslate2's activation, whether it is gated)."""
     from ctranslate2.specs import Activation
 
     table = {
@@ -158,16 +166,16 @@ def _activation(name: str) -> tuple[Any, bool]:
 
 
 def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerConfig) -> None:
-    target = tensors["target_embedding.weight"]
-    source = target if bundle.config.vocabulary.joint and model.tie else tensors["source_embedding.weight"]
+    target = tensors["target.embedding.weight"]
+    source = target if bundle.config.vocabulary.joint and model.tie else tensors["source.embedding.weight"]
     if target[-1].any():
         raise BundleError(f"{bundle.directory / WEIGHTS}: the embedding of <pad> is not zero; use the torch engine")
     spec.encoder.embeddings[0].weight = source[:-1]
     spec.decoder.embeddings.weight = target[:-1]
     spec.decoder.projection.weight = target[:-1] if model.tie else tensors["output"]
     spec.decoder.start_from_zero_embedding = True
-    for side, part in (("source", spec.encoder), ("target", spec.decoder)):
-        _positions(part, tensors, side, model)
+    for front, stack, part in (("source", "encoder", spec.encoder), ("target", "decoder", spec.decoder)):
+        _positions(part, tensors, front, stack, model)
     for name, part in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         if model.norm == "pre":
             _norm(part.layer_norm, tensors, f"{name}_norm")
@@ -175,16 +183,16 @@ def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerC
             _block(layer, tensors, f"{name}.{number}", has_cross=name == "decoder")
 
 
-def _positions(spec: Any, tensors: "Tensors", side: str, model: TransformerConfig) -> None:
+def _positions(spec: Any, tensors: "Tensors", front: str, stack: str, model: TransformerConfig) -> None:
     import numpy as np
 
     if model.positions == "sinusoidal":
         spec.position_encodings.encodings = sinusoids(POSITIONS, model.width)
     elif model.positions == "learned":
-        spec.position_encodings.encodings = tensors[f"{side}_positions.table"]
+        spec.position_encodings.encodings = tensors[f"{front}.positions.table"]
     elif model.positions == "relative":
         for layer in spec.layer:
-            layer.self_attention.relative_attention_bias = tensors[f"{side}_bias.table"]
+            layer.self_attention.relative_attention_bias = tensors[f"{stack}_bias.table"]
             layer.self_attention.relative_attention_max_distance = np.int32(_LONGEST_DISTANCE)
     elif model.positions != "rotary":
         assert_never(model.positions)
@@ -192,9 +200,9 @@ def _positions(spec: Any, tensors: "Tensors", side: str, model: TransformerConfi
 
 def _block(spec: Any, tensors: "Tensors", name: str, *, has_cross: bool) -> None:
     own = spec.self_attention
-    _linear(own.linear[0], tensors, *(f"{name}.attention.{part}" for part in ("query", "key", "value")))
-    _linear(own.linear[1], tensors, f"{name}.attention.output")
-    _norm(own.layer_norm, tensors, f"{name}.around_attention.norm")
+    _linear(own.linear[0], tensors, *(f"{name}.mixer.{part}" for part in ("query", "key", "value")))
+    _linear(own.linear[1], tensors, f"{name}.mixer.output")
+    _norm(own.layer_norm, tensors, f"{name}.around_mixer.norm")
     if has_cross:
         _linear(spec.attention.linear[0], tensors, f"{name}.cross.query")
         _linear(spec.attention.linear[1], tensors, f"{name}.cross.key", f"{name}.cross.value")
@@ -209,7 +217,7 @@ def _block(spec: Any, tensors: "Tensors", name: str, *, has_cross: bool) -> None
 
 
 def _linear(spec: Any, tensors: "Tensors", *names: str) -> None:
-    """One map, or several of the same input side by side."""
+    """Fill one linear layer, or several of the same input, concatenated."""
     import numpy as np
 
     spec.weight = np.concatenate([tensors[f"{name}.weight"] for name in names])
@@ -217,7 +225,9 @@ def _linear(spec: Any, tensors: "Tensors", *names: str) -> None:
 
 
 def _norm(spec: Any, tensors: "Tensors", name: str) -> None:
-    spec.gamma, spec.beta = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
+    spec.gamma = tensors[f"{name}.weight"]
+    if hasattr(spec, "beta"):  # RMS norm has no bias
+        spec.beta = tensors[f"{name}.bias"]
 
 
 def sinusoids(positions: int, width: int) -> "NDArray[np.float32]":

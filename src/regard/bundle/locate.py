@@ -1,6 +1,6 @@
-"""From what a user names, a bundle or a run, to the bundle's directory; and the pointers `best` and `latest` of a run.
+"""Finds the bundle of a path that is a bundle or a run; reads and writes the pointers `best` and `latest` of a run.
 
-It looks at names only and opens no bundle.
+It opens no bundle.
 """
 
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,7 @@ Pointer = Literal["best", "latest"]
 
 
 def find_bundle(path: str | Path) -> Path:
-    """The directory of a bundle: `path` itself, or what the `best` pointer of the run `path` names, else `latest`."""
+    """The directory of a bundle: `path` itself, or the target of the run's `best` pointer, else of `latest`."""
     directory = Path(path)
     if not directory.exists():
         raise BundleError(f"{directory}: no such directory; give a bundle or the directory of a run")
@@ -36,16 +36,16 @@ def find_bundle(path: str | Path) -> Path:
 
 def write_pointer(run: Path, name: Pointer, target: str | Path) -> None:
     """Point `run/name` at a directory inside of the run, atomically. `target` is relative to the run, or a path inside it."""
-    inside = Path(target)
-    if inside.is_relative_to(run):
-        inside = inside.relative_to(run)
-    outside = inside.is_absolute() or ".." in inside.parts
+    relative = Path(target)
+    if relative.is_relative_to(run):
+        relative = relative.relative_to(run)
+    outside = relative.is_absolute() or ".." in relative.parts
     assert not outside, f"{target} is outside of {run}"
-    write_whole(run / name, f"{inside.as_posix()}\n")
+    write_whole(run / name, f"{relative.as_posix()}\n")
 
 
 def read_pointer(run: Path, name: Pointer) -> Path | None:
-    """The directory that `run/name` points at; None where there is no such pointer."""
+    """The directory that `run/name` points at; None if there is no such pointer."""
     path = run / name
     try:
         content = path.read_text(encoding="utf-8").removesuffix("\n")

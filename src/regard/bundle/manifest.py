@@ -1,6 +1,6 @@
-"""`manifest.json`: the SHA-256 of every file of a directory, so that damage is named before anything is read.
+"""`manifest.json`: the SHA-256 of every file of a directory, to detect damage before reading.
 
-It knows nothing of what the files mean. The manifest carries a SHA-256 of itself too: a flipped bit in it is not blamed on another file.
+The manifest has a SHA-256 of itself too, so that damage in it is not blamed on another file. It does not know what the files mean.
 """
 
 import hashlib
@@ -20,19 +20,19 @@ MEND = "restore it or use another checkpoint"
 
 @dataclass(frozen=True)
 class FileCheck:
-    """One file that the manifest lists, and whether it still is what was written."""
+    """The state of one file of the manifest."""
 
     path: Path
     name: str
     size: int | None
-    """In bytes; None where the file is missing."""
+    """The size in bytes; None if the file is missing."""
     sha256: str
-    """What the manifest says."""
+    """The SHA-256 in the manifest."""
     state: Literal["intact", "damaged", "missing"]
 
     @property
     def problem(self) -> str | None:
-        """What is wrong and how to mend it, in one line; None where nothing is."""
+        """The error message of a missing or damaged file; None if it is intact."""
         if self.state == "missing":
             return f"{self.path}: missing, though {MANIFEST} lists it; {MEND}"
         if self.state == "damaged":
@@ -44,7 +44,7 @@ class FileCheck:
 
 
 def write_manifest(directory: Path) -> None:
-    """List every file that `directory` holds now. Called last by whoever fills it."""
+    """List every file of `directory` in its manifest. Call it after writing all other files."""
     with disk_errors(directory):
         paths = sorted(path for path in directory.rglob("*") if path.is_file() and path != directory / MANIFEST)
         files = {path.relative_to(directory).as_posix(): sha256_of(path) for path in paths}
@@ -53,15 +53,15 @@ def write_manifest(directory: Path) -> None:
 
 
 def identity(directory: Path) -> str:
-    """What tells one model from another."""
+    """The SHA-256 of the manifest, which identifies the model."""
     with disk_errors(directory):
         return sha256_of(directory / MANIFEST)
 
 
 def read_manifest(directory: Path) -> dict[str, str]:
-    """File name -> SHA-256, as written."""
+    """File name -> SHA-256, as the manifest lists them."""
     path = directory / MANIFEST
-    values = read_json(path)
+    values = read_bundle_json(path)
     stated = values.pop("sha256", None)
     if stated != _digest(values):
         raise BundleError(f"{path}: content does not match its own SHA-256; the file is damaged; {MEND}")
@@ -83,26 +83,31 @@ def check_files(directory: Path) -> list[FileCheck]:
             checks.append(FileCheck(path, name, None, expected, "missing"))
             continue
         try:
-            size, found = path.stat().st_size, sha256_of(path)
+            size, actual = path.stat().st_size, sha256_of(path)
         except OSError as error:
             raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
-        checks.append(FileCheck(path, name, size, expected, "intact" if found == expected else "damaged"))
+        checks.append(FileCheck(path, name, size, expected, "intact" if actual == expected else "damaged"))
     return checks
 
 
-def verify_manifest(directory: Path, required: Collection[str] = ()) -> None:
-    """Refuse a directory of which any file is missing or changed, or whose manifest does not list what is `required`."""
-    checks = check_files(directory)
-    listed = {check.name for check in checks}
-    for name in required:
+def require_listed(directory: Path, names: Collection[str], listed: Collection[str] | None = None) -> None:
+    """Refuse a directory whose manifest does not list all of these names."""
+    listed = read_manifest(directory) if listed is None else listed
+    for name in names:
         if name not in listed:
             raise BundleError(f"{directory / name}: not listed in {MANIFEST}; the bundle is incomplete; {MEND}")
+
+
+def verify_manifest(directory: Path, required: Collection[str] = ()) -> None:
+    """Refuse a directory with a missing or changed file, or whose manifest does not list all `required` files."""
+    checks = check_files(directory)
+    require_listed(directory, required, {check.name for check in checks})
     for check in checks:
         if check.problem is not None:
             raise BundleError(check.problem)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_bundle_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file of a bundle."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))

@@ -1,41 +1,42 @@
-"""A bundle without its weights: verified, with its config and tokenizers. No torch, so that an engine that needs none starts at once."""
+"""Opens a bundle without its weights: verifies it, reads its config and codecs. No torch, for a fast start of other engines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from regard.bundle.config import CONFIG, BundleConfig, read_config
-from regard.bundle.manifest import MEND, verify_manifest
-from regard.errors import BundleError
-from regard.text.build import TokenizerPair, load_tokenizers
+from regard.bundle.config import CONFIG, BundleSettings, parse_config
+from regard.bundle.manifest import require_listed, verify_manifest
+from regard.text.build import TokenizerPair
 
 WEIGHTS = "model.safetensors"
-REQUIRED = (WEIGHTS, CONFIG, "tokenizer.json")
+REQUIRED = (WEIGHTS, CONFIG)
 
 
 @dataclass(frozen=True)
 class OpenBundle:
-    """Everything of a bundle but the network."""
+    """A bundle without its network."""
 
-    config: BundleConfig
-    tokenizers: TokenizerPair
+    config: Any
+    """The `BundleSettings` of its task."""
+    codecs: Any
+    """The codecs of the task, which convert data to tensors and back: tokenizers."""
     directory: Path
+    stored_format: int = 2
+    """The format of the files; `config` is always in the newest format."""
+
+    @property
+    def tokenizers(self) -> TokenizerPair:
+        """The codecs of a text task."""
+        assert isinstance(self.codecs, TokenizerPair), f"{self.directory} has no tokenizers"
+        return self.codecs
 
 
-def open_bundle(directory: Path, verify: bool = True) -> OpenBundle:
+def parse_bundle(directory: Path, classes: Mapping[str, type[BundleSettings]], verify: bool = True) -> OpenBundle:
     """The bundle in `directory`; `verify=False` skips the hashes, for a caller that has just checked them."""
     if verify:
         verify_manifest(directory, REQUIRED)
-    config = read_config(directory)
-    tokenizers = load_tokenizers(directory)
-    _check_vocabulary(directory, config, tokenizers)
-    return OpenBundle(config, tokenizers, directory)
-
-
-def _check_vocabulary(directory: Path, config: BundleConfig, tokenizers: TokenizerPair) -> None:
-    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
-        pieces, stated = len(tokenizer.vocabulary), getattr(config.vocabulary, side)
-        if pieces != stated:
-            raise BundleError(
-                f"{directory / CONFIG}: vocabulary.{side} is {stated}, but the tokenizer has {pieces} pieces; "
-                f"they are of different models; {MEND}"
-            )
+    config, stored = parse_config(directory, classes)
+    if verify:
+        require_listed(directory, config.codec_files)
+    return OpenBundle(config, config.load_codecs(directory), directory, stored)

@@ -1,4 +1,4 @@
-"""Named tensors in a safetensors file, with the disk's and the file's failures told as ours. It knows no model."""
+"""Reads and writes safetensors files; failures become a `DiskError` or a `BundleError`. It knows no model."""
 
 import re
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from regard.files import disk_errors
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write them all. Tensors that share memory are written as often as they are named: drop what is tied before."""
-    # Copies where views overlap: safetensors refuses shared memory, even of parts that the caller means to store apart.
+    """Write all tensors. Tied tensors are written once for each name: drop duplicates before."""
+    # safetensors refuses tensors that share memory, so views are copied.
     seen: set[int] = set()
     plain: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -32,7 +32,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Tensor]:
-    """All tensors of the file."""
+    """Name -> tensor of all tensors of the file."""
     try:
         return load_file(path, device=str(device))
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Te
 
 
 def stored_shapes(path: Path) -> dict[str, torch.Size]:
-    """Name -> shape of the tensors of a file, which are not read; of a file that is missing or damaged none."""
+    """Name -> shape of the tensors of a file, without reading them; empty if it is missing or damaged."""
     try:
         with safe_open(path, framework="pt") as file:
             return {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
@@ -51,6 +51,6 @@ def stored_shapes(path: Path) -> dict[str, torch.Size]:
 
 
 def _system_error(error: Exception) -> Exception:
-    """safetensors hides the system's refusal in its message, `... (os error 28)`; anything else stays as it is."""
+    """The `OSError` that safetensors hides in its message, `... (os error 28)`; else the error itself."""
     number = re.search(r"os error (\d+)", str(error))
     return error if number is None else OSError(int(number.group(1)), str(error))

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, heavy imports inside the verb. Nothing imports this room."""
+"""The command line: one file for each command. Heavy imports are inside the commands. Nothing imports this package."""

@@ -9,9 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from regard.bundle.config import AlignmentConfig
-    from regard.engine.model import Model
     from regard.explain.picking import Candidate
     from regard.metrics.alignment import Joint, Links
+    from regard.tasks.translate.translator import Translator
 
 PAIRS_AT_ONCE = 256
 
@@ -44,21 +44,22 @@ def align(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print word alignments of given pairs in Pharaoh's format: source-target, from 0."""
-    from regard.cli.pairs import gold_links, sides
-    from regard.cli.streams import results
-    from regard.engine.load import load_translator
+    from regard.cli.pairs import gold_links, read_sides
+    from regard.cli.streams import open_output
     from regard.files import write_whole
     from regard.metrics.alignment import flipped, joined, to_pharaoh
+    from regard.tasks.load import load_translator
 
     _check_options(pick, save, remember, reverse, reverse_method, join)
-    sources, targets = sides(src, tgt)
-    model, known = load_translator(bundle, device), read_method(method)
+    sources, targets = read_sides(src, tgt)
+    translator, settings = load_translator(bundle, device), read_method(method)
     if pick is None:
-        links = _links(model, sources, targets, known)
+        links = _links(translator, sources, targets, settings)
         if reverse is not None:
-            how, other = read_method(reverse_method, "--reverse-method"), load_translator(reverse, device)
-            _check_directions(model, other)
-            backwards = map(flipped, _links(other, targets, sources, how))
+            reverse_settings = read_method(reverse_method, "--reverse-method")
+            reverse_translator = load_translator(reverse, device)
+            _check_directions(translator, reverse_translator)
+            backwards = map(flipped, _links(reverse_translator, targets, sources, reverse_settings))
             rule = cast("Joint", join or "grow-diag")
             links = (joined(*both, rule) for both in zip(links, backwards, strict=True))
         lines: Iterable[str] = map(to_pharaoh, links)
@@ -66,13 +67,14 @@ def align(
         from regard.explain.picking import METHODS, pick_alignment
 
         gold = gold_links(pick, sources, targets)
-        found = pick_alignment(model, sources, targets, gold, METHODS if known is None else [known.method])
+        methods = METHODS if settings is None else [settings.method]
+        candidates = pick_alignment(translator, sources, targets, gold, methods)
         if save is not None:
-            write_whole(save, found[0].settings.model_dump_json(indent=2) + "\n")
+            write_whole(save, candidates[0].settings.model_dump_json(indent=2) + "\n")
         if remember:
-            _remember(model, found[0].settings)
-        lines = [_row("method", "choice", "AER", "precision", "recall", "settings"), *map(_told, found)]
-    with results(None) as stream:
+            _remember(translator, candidates[0].settings)
+        lines = [_row("method", "choice", "AER", "precision", "recall", "settings"), *map(_candidate_row, candidates)]
+    with open_output(None) as stream:
         stream.writelines(f"{line}\n" for line in lines)
 
 
@@ -84,7 +86,7 @@ def _check_options(
     reverse_method: str | None,
     join: str | None,
 ) -> None:
-    """Tell of options that do not go together before anything is read."""
+    """Refuse options that do not go together, before any file is read."""
     from regard.errors import ConfigError
     from regard.metrics.alignment import Joint
 
@@ -100,39 +102,45 @@ def _check_options(
         raise ConfigError(f"{given}: there is nothing to keep without --pick GOLD")
 
 
-def _links(model: "Model", sources: list[str], targets: list[str], how: "AlignmentConfig | None") -> Iterator["Links"]:
-    """The links of each pair, some pairs at a time."""
-    from regard.cli.streams import say
-    from regard.engine.translation import TruncationWarning
+def _links(
+    translator: "Translator", sources: list[str], targets: list[str], settings: "AlignmentConfig | None"
+) -> Iterator["Links"]:
+    """The links of each pair, computed in chunks of `PAIRS_AT_ONCE`."""
+    from regard.cli.streams import print_status
+    from regard.engine.input_length import TruncationWarning
 
     for start in range(0, len(sources), PAIRS_AT_ONCE):
-        some = slice(start, start + PAIRS_AT_ONCE)
+        chunk = slice(start, start + PAIRS_AT_ONCE)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruncationWarning)  # told with the line's number
-            found = model.align(sources[some], targets[some], settings=how)
-        for line, one in enumerate(found, start + 1):
-            if one.truncated:
-                say(f"regard: warning: line {line} is longer than {model.max_tokens} tokens; its end has no links")
-            yield frozenset(one.links)
+            warnings.simplefilter("ignore", TruncationWarning)  # reported below with the line's number
+            alignments = translator.align(sources[chunk], targets[chunk], settings=settings)
+        for line, alignment in enumerate(alignments, start + 1):
+            if alignment.truncated:
+                print_status(
+                    f"regard: warning: line {line} is longer than {translator.max_tokens} tokens; its end has no links"
+                )
+            yield frozenset(alignment.links)
 
 
-def _check_directions(model: "Model", other: "Model") -> None:
+def _check_directions(translator: "Translator", reverse: "Translator") -> None:
+    """Refuse a reverse model whose languages are not those of the model, swapped."""
     from regard.errors import ConfigError
 
-    assert model.bundle is not None, "it was loaded from one"
-    assert other.bundle is not None, "it was loaded from one"
-    ours, theirs = model.bundle.config.languages, other.bundle.config.languages
+    assert translator.bundle is not None, "it was loaded from one"
+    assert reverse.bundle is not None, "it was loaded from one"
+    ours, theirs = translator.bundle.config.languages, reverse.bundle.config.languages
     both = [(ours.source, theirs.target), (ours.target, theirs.source)]
     if any(None not in pair and pair[0] != pair[1] for pair in both):
         raise ConfigError(
-            f"--reverse {other.bundle.directory}: it translates from {theirs.source} to {theirs.target}; "
+            f"--reverse {reverse.bundle.directory}: it translates from {theirs.source} to {theirs.target}; "
             f"give a model from {ours.target} to {ours.source}"
         )
 
 
 def read_method(method: str | None, option: str = "--method") -> "AlignmentConfig | None":
-    """What an option says: the name of a method, whose heads are averaged, or the settings that `regard align --save` wrote."""
+    """The alignment settings of an option: a method by name (all heads averaged), or a file that `regard align --save` wrote."""
     from regard.bundle.config import AlignmentConfig, AlignmentMethod
+    from regard.bundle.format1 import renamed_keys
     from regard.errors import ConfigError
     from regard.settings import read_json
 
@@ -142,17 +150,18 @@ def read_method(method: str | None, option: str = "--method") -> "AlignmentConfi
         return AlignmentConfig.parse({"method": method})
     if not Path(method).is_file():
         raise ConfigError(f"{option} {method}: not one of {', '.join(get_args(AlignmentMethod))}, and no file")
-    return AlignmentConfig.parse(read_json(Path(method)), method)
+    return AlignmentConfig.parse(renamed_keys("alignment", read_json(Path(method))), method)
 
 
-def _remember(model: "Model", settings: "AlignmentConfig") -> None:
+def _remember(translator: "Translator", settings: "AlignmentConfig") -> None:
+    """Store the settings in the config of the bundle."""
     from regard.bundle.bundle import rewrite_config
 
-    assert model.bundle is not None, "it was loaded from one"
-    rewrite_config(model.bundle.directory, model.bundle.config.model_copy(update={"alignment": settings}))
+    assert translator.bundle is not None, "it was loaded from one"
+    rewrite_config(translator.bundle, translator.bundle.config.model_copy(update={"alignment": settings}))
 
 
-def _told(candidate: "Candidate") -> str:
+def _candidate_row(candidate: "Candidate") -> str:
     score, settings = candidate.score, candidate.settings
     changed = settings.model_dump(exclude_defaults=True, exclude={"method"})
     rest = " ".join(f"{name}={value}" for name, value in changed.items())

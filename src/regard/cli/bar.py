@@ -1,8 +1,8 @@
-"""A bar on stderr, for whoever sits at a terminal."""
+"""A progress bar on stderr."""
 
 
 class Bar:
-    """Drawn by rich, with a text beside it; lines can be printed above it."""
+    """A rich progress bar with a text beside it. Lines can be printed above it."""
 
     def __init__(self, title: str) -> None:
         from rich.console import Console
@@ -20,7 +20,7 @@ class Bar:
         self._progress.start()
 
     def update(self, progress: float | None, text: str) -> None:
-        """`progress`: the share that is done, where it is known."""
+        """Redraw the bar. `progress`: the fraction done; None if it is unknown."""
         if progress is None:
             self._progress.update(self._task, total=None, description=text)
         else:

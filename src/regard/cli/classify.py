@@ -1,4 +1,4 @@
-"""`regard classify`: lines in, labels out, in order: of each line, or of each of its words."""
+"""`regard classify`: prints the label of each input line, or of each word of it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from regard.cli.lines import Answer
-    from regard.engine.labeller import Classification, Labeller
-    from regard.engine.tagger import Tagger, Tagging
+    from regard.cli.lines import LineResult
+    from regard.tasks.classify.classifier import Classification, Classifier
+    from regard.tasks.classify.tagger import Tagger, Tagging
 
 
 def classify(
@@ -28,69 +28,69 @@ def classify(
     """Print the label of each line; where words have labels, each word with its label, and a blank line after each text."""
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
-    from regard.cli.lines import work_on_lines
-    from regard.data.readers import shown
-    from regard.engine.load import load_labeller
+    from regard.cli.lines import process_lines
+    from regard.data.readers import display_name
+    from regard.tasks.load import load_classifier
 
     path = find_bundle(bundle)
-    job = Job(load_labeller(path, device), as_json, shown(input_file))
-    work_on_lines(job, input_file, output_file, settings={"json": as_json, "model": identity(path)})
+    processor = ClassifyLines(load_classifier(path, device), as_json, display_name(input_file))
+    process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
 
 
 @dataclass(frozen=True)
-class Job:
-    """What is done with each line: a `Work`."""
+class ClassifyLines:
+    """Classifies lines: a `LineProcessor`."""
 
-    labeller: "Labeller | Tagger"
+    classifier: "Classifier | Tagger"
     as_json: bool
     where: str
-    """What the lines are read from."""
+    """The input file, for error messages."""
 
     name = "classifying"
-    together = None  # the labeller makes batches of its own
+    max_batch_width = None  # the classifier batches by itself
 
-    def read(self, lines: list[str]) -> list[str]:
-        """The lines as they are."""
+    def parse(self, lines: list[str]) -> list[str]:
+        """The lines unchanged."""
         return lines
 
     def width(self, line: str) -> int:
-        """Its characters."""
+        """The number of characters."""
         return len(line)
 
-    def answers(self, first: int, places: list[int], lines: list[str]) -> "list[Answer]":
-        """The labels of some of a window's lines."""
-        from regard.cli.lines import Answer
+    def process(self, first: int, places: list[int], lines: list[str]) -> "list[LineResult]":
+        """The labels of a batch of lines."""
+        from regard.cli.lines import LineResult
         from regard.files import to_json_line
 
         if first == 0:
             self._refuse_labelled(lines)
-        answers = []
-        found: Sequence[Classification | Tagging] = self.labeller.classify(lines)
-        for place, one in zip(places, found, strict=True):
-            told, left = _told(one)
-            limit = f"longer than {self.labeller.max_tokens} tokens"
-            remarks = () if left is None else (f"regard: warning: line {first + place + 1} is {limit}; {left}",)
-            answers.append(Answer(to_json_line(asdict(one)) if self.as_json else told, remarks))
-        return answers
+        results = []
+        predictions: Sequence[Classification | Tagging] = self.classifier.classify(lines)
+        for place, prediction in zip(places, predictions, strict=True):
+            text, too_long = _format_labels(prediction)
+            limit = f"longer than {self.classifier.max_tokens} tokens"
+            remarks = () if too_long is None else (f"regard: warning: line {first + place + 1} is {limit}; {too_long}",)
+            results.append(LineResult(to_json_line(asdict(prediction)) if self.as_json else text, remarks))
+        return results
 
     def _refuse_labelled(self, lines: list[str]) -> None:
-        """Lines as training reads them: their labels would be taken for text."""
+        """Refuse lines of the training format: their labels would be read as text."""
         from regard.data.labelled import split_label
         from regard.errors import DataError
 
         labels = [split_label(line)[1] for line in lines if line.strip()]
-        if len(labels) > 1 and set(labels) <= set(self.labeller.labels):
+        if len(labels) > 1 and set(labels) <= set(self.classifier.labels):
             raise DataError(
                 f"{self.where}: the first {len(labels):,} lines all end in a tab and a label, such as {labels[0]!r}; give the texts alone, "
                 "or judge the model by them: regard evaluate DIR --data FILE"
             )
 
 
-def _told(one: "Classification | Tagging") -> tuple[str, str | None]:
-    """The labels as they are printed, and what a text that is too long was spared."""
-    from regard.engine.labeller import Classification
+def _format_labels(prediction: "Classification | Tagging") -> tuple[str, str | None]:
+    """The printed labels, and what happened to a text that is too long; None if it is not."""
+    from regard.tasks.classify.classifier import Classification
 
-    if isinstance(one, Classification):
-        return f"{one.label}\n", "its end was not read" if one.truncated else None
-    lines = [f"{word}\t{label}\n" for word, label in zip(one.words, one.labels, strict=True)]
-    return "".join([*lines, "\n"]), "it was read in parts" if one.parted else None
+    if isinstance(prediction, Classification):
+        return f"{prediction.label}\n", "its end was not read" if prediction.truncated else None
+    lines = [f"{word}\t{label}\n" for word, label in zip(prediction.words, prediction.labels, strict=True)]
+    return "".join([*lines, "\n"]), "it was read in parts" if prediction.parted else None

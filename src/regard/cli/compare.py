@@ -1,4 +1,4 @@
-"""`regard compare`: finished runs side by side, in a table and a figure, with their spread over seeds and what is no accident."""
+"""`regard compare`: a table and a figure of finished runs, with standard deviations over seeds and significance tests."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,10 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.metrics.scores import METRICS, counted_names
+
 if TYPE_CHECKING:
     from regard.explain.comparison import Comparison, RunResult
 
 FORMATS = ("terminal", "markdown", "latex", "json")
+
+
+def metric_choices() -> str:
+    """The metrics that can be tested, grouped by task output: "bleu (the default) or chrf of translations, accuracy .. of labels"."""
+    names: dict[str, list[str]] = {}
+    for name in counted_names():
+        names.setdefault(METRICS[name].judges, []).append(name)
+    groups = []
+    for judged, (first, *others) in names.items():
+        choices = [f"{first} (the default)", *others]
+        last = f" or {choices.pop()}" if others else ""
+        groups.append(f"{', '.join(choices)}{last} of {judged}")
+    return ", ".join(groups)
 
 
 def compare(
@@ -19,10 +34,7 @@ def compare(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            help="What is tested, drawn and told by length: bleu (the default), chrf, ter or exact_match of translators, "
-            "accuracy (the default) or f1 of classifiers."
-        ),
+        typer.Option(help=f"What is tested, drawn and told by length: {metric_choices()}."),
     ] = None,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
     by_length: Annotated[bool, typer.Option("--by-length", help="Add a table by the length of the source.")] = False,
@@ -36,19 +48,18 @@ def compare(
 
     p tells how often a difference from the baseline as large as this one would come about by chance (paired bootstrap, Koehn 2004).
     """
-    from regard.cli.streams import results
+    from regard.cli.streams import open_output
     from regard.errors import ConfigError
     from regard.explain.comparison import compare_runs
-    from regard.metrics.significance import COUNTED
     from regard.metrics.translation import TOKENIZERS
 
-    for option, value, known in (
+    for option, value, choices in (
         ("--format", layout, FORMATS),
-        ("--metric", metric, COUNTED),
+        ("--metric", metric, counted_names()),
         ("--tokenize", tokenize, TOKENIZERS),
     ):
-        if value is not None and value not in known:
-            raise ConfigError(f"{option} {value}: not one of {', '.join(known)}")
+        if value is not None and value not in choices:
+            raise ConfigError(f"{option} {value}: not one of {', '.join(choices)}")
     against = None if baseline is None else _baseline(baseline)
     comparison = compare_runs(
         finished_runs(runs if baseline is None else [*runs, baseline]),
@@ -61,47 +72,47 @@ def compare(
         from regard.explain.figures import draw_comparison
 
         draw_comparison(comparison, figure)
-    with results(None) as stream:
-        stream.write(written(comparison, layout, by_length=by_length))
+    with open_output(None) as stream:
+        stream.write(format_comparison(comparison, layout, by_length=by_length))
 
 
 def finished_runs(paths: Sequence[Path]) -> "list[RunResult]":
-    """What the runs left; those that are unfinished or repeat another one are named and passed over."""
-    from regard.cli.streams import say
+    """The results of the finished runs. Unfinished and duplicate runs are skipped with a warning."""
+    from regard.cli.streams import print_status
     from regard.errors import DataError
     from regard.explain.comparison import is_finished, refuse_other_task
 
-    found: list[RunResult] = []
+    results: list[RunResult] = []
     for directory in _directories(paths):
         if not is_finished(directory):
-            say(f"regard: warning: {directory}: not a finished run; left out")
+            print_status(f"regard: warning: {directory}: not a finished run; left out")
             continue
         result = _result(directory)
-        twin = next((other for other in found if other.settings == result.settings), None)
+        twin = next((earlier for earlier in results if earlier.settings == result.settings), None)
         if twin is None:
-            found.append(result)
+            results.append(result)
         else:
             refuse_other_task(twin, result)  # the files that its settings name may have changed
-            say(f"regard: warning: {directory}: the same settings and seed as {twin.directory}; left out")
-    if not found:
+            print_status(f"regard: warning: {directory}: the same settings and seed as {twin.directory}; left out")
+    if not results:
         raise DataError("there is no finished run to compare; let `regard train` come to its end first")
-    return found
+    return results
 
 
 def _directories(paths: Sequence[Path]) -> list[Path]:
-    """Every run once; a directory that is no run but holds some stands for these."""
+    """The directory of every run, without duplicates. A directory that contains runs is replaced by them."""
     from regard.errors import DataError
 
-    once: dict[Path, Path] = {}
+    by_resolved: dict[Path, Path] = {}
     for path in paths:
         if not path.exists():
             raise DataError(f"{path}: no such directory; give the directories of finished runs")
-        inside = [] if (path / "config.json").exists() else sorted(path.glob("*/config.json"))
-        if not inside and not (path / "config.json").exists():
+        nested = [] if (path / "config.json").exists() else sorted(path.glob("*/config.json"))
+        if not nested and not (path / "config.json").exists():
             raise DataError(f"{path}: neither a run nor a directory of runs; give the directories of finished runs")
-        for directory in [config.parent for config in inside] or [path]:
-            once.setdefault(directory.resolve(), directory)
-    return list(once.values())
+        for directory in [config.parent for config in nested] or [path]:
+            by_resolved.setdefault(directory.resolve(), directory)
+    return list(by_resolved.values())
 
 
 def _baseline(directory: Path) -> "RunResult":
@@ -116,14 +127,16 @@ def _baseline(directory: Path) -> "RunResult":
 def _result(directory: Path) -> "RunResult":
     from regard.explain.comparison import read_result
     from regard.settings import leaves, read_json
-    from regard.train.config import RunConfig
+    from regard.tasks.settings import parse_settings, read_settings
 
     path = directory / "config.json"
-    settings = RunConfig.parse(read_json(path), str(path)).model_dump(mode="json")
-    return read_result(directory, dict(leaves(settings)))
+    settings = parse_settings(read_settings(path), str(path)).model_dump(mode="json")
+    used = read_json(path).get("extensions", [])
+    extensions = {f"extension.{use['name']}": use["sha256"][:8] for use in used}
+    return read_result(directory, {**dict(leaves(settings)), **extensions})
 
 
-def written(comparison: "Comparison", layout: str, *, by_length: bool = False) -> str:
+def format_comparison(comparison: "Comparison", layout: str, *, by_length: bool = False) -> str:
     """The comparison as text, in one of `FORMATS`."""
     from regard.explain.tables import comparison_to_json, to_latex, to_markdown
 
@@ -132,7 +145,7 @@ def written(comparison: "Comparison", layout: str, *, by_length: bool = False) -
 
 
 def _terminal(comparison: "Comparison", *, by_length: bool = False) -> str:
-    """Tables drawn by rich, as wide as the terminal, or as they need to be where the output is no terminal."""
+    """Tables drawn by rich: as wide as the terminal, or unlimited if the output is not a terminal."""
     import io
     import sys
 
@@ -147,12 +160,12 @@ def _terminal(comparison: "Comparison", *, by_length: bool = False) -> str:
     text = io.StringIO()
     console = Console(file=text, width=width)
     for table in tables(comparison, by_length=by_length):
-        drawn = RichTable(box=SIMPLE_HEAD)
+        rich_table = RichTable(box=SIMPLE_HEAD)
         for number, heading in enumerate(table.headings):
-            drawn.add_column(heading, justify="right" if number else "left", overflow="fold")
+            rich_table.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in table.cells:
-            drawn.add_row(*map(Text, row))  # not str, in which rich would read [brackets] as markup
-        console.print(drawn)
+            rich_table.add_row(*map(Text, row))  # rich would read [brackets] in a str as markup
+        console.print(rich_table)
     for note in notes(comparison):
         console.print(note, markup=False, highlight=False)
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())

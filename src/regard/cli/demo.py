@@ -1,4 +1,4 @@
-"""`regard demo`: the whole story in a few minutes, from no data at all to a translator and its report."""
+"""`regard demo`: trains a small translator on the pocket corpus, uses it, and writes its report."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,14 +19,14 @@ def demo(
     sets: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")] = None,
 ) -> None:
     """Train the pocket French-English translator in about three minutes, use it, and write a report."""
-    from regard.cli.streams import results, say
+    from regard.cli.streams import open_output, print_status
     from regard.cli.train import train_with_progress
     from regard.settings import override
 
     train_with_progress(override(DEMO, sets or []), out)
-    from regard.engine.load import load_translator
+    from regard.tasks.load import load_translator
 
     translations = load_translator(out).translate(SENTENCES, beam=5)
-    with results(None) as stream:
+    with open_output(None) as stream:
         stream.writelines(f"{translation.source} -> {translation.text}\n" for translation in translations)
-    say(f"your turn: echo 'je vois le chat noir' | regard translate {out}")
+    print_status(f"your turn: echo 'je vois le chat noir' | regard translate {out}")

@@ -1,21 +1,18 @@
-"""`regard evaluate`: translate a test set and score it, with the signatures that make scores comparable; the perplexity of a text; how well
-labels are told.
-"""
+"""`regard evaluate`: the scores of a model on a test set, by its task."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.align import Method
 
 if TYPE_CHECKING:
-    from regard.bundle.config import AlignmentConfig
-    from regard.bundle.ctranslate2 import Precision
-    from regard.engine.load import Engine
-    from regard.engine.model import Model
-    from regard.metrics.alignment import Links
+    from regard.bundle.opened import OpenBundle
+    from regard.tasks.interface import Task
+    from regard.training.objective import Evaluation
+
+HIDDEN = ("set", "decoding_seconds", "texts")  # metrics of a run, not of a test set
 
 
 def evaluate(
@@ -45,134 +42,79 @@ def evaluate(
     A translator's BLEU, chrF, TER, exact match, length and perplexity; the perplexities of a text; or how well labels are told.
     """
     from regard.cli.align import read_method
-    from regard.cli.pairs import gold_links, sides
-    from regard.cli.streams import refuse_own_input, results, say
-    from regard.engine.load import load_translator
-    from regard.errors import ConfigError, DataError
+    from regard.cli.streams import open_output, refuse_own_input
+    from regard.errors import ConfigError
     from regard.files import to_json_line
-    from regard.metrics.evaluation import evaluate_translations
-    from regard.metrics.translation import TOKENIZERS
+    from regard.tasks.table import TASKS
 
-    if data is not None and src is ref is text is None:
-        _evaluate_labels(bundle, data, device, as_json)
-        return
-    if text is not None and src is ref is data is None:
-        _evaluate_text(bundle, text, device, as_json)
-        return
-    if src is None or ref is None or text is not None or data is not None:
+    flags: dict[str, Any] = {
+        "src": src,
+        "ref": ref,
+        "text": text,
+        "data": data,
+        "beam": beam,
+        "alpha": alpha,
+        "tokenize": tokenize,
+        "lowercase": lowercase,
+        "gold_align": gold_align,
+    }
+    opened = _bundle(bundle, flags)
+    refuse_own_input(output, src, ref, text, data, gold_align)
+    flags["alignment"] = read_method(align_method, "--align-method")
+    task = TASKS[opened.config.task]
+    if output is not None and task.results.columns is None:
+        raise ConfigError(f"-o: a model to {task.name} gives no output a line to keep; leave it out")
+    served = task.load(opened, device, engine, precision)
+    test = task.test_set(served, flags)
+    _report_empty_lines(flags, test)
+    evaluation = task.evaluate(served, test)
+    hidden = {*HIDDEN, *(name for name, value in evaluation.metrics.items() if value is None)}
+    metrics = {name: value for name, value in evaluation.metrics.items() if name not in hidden}
+    if output is not None:
+        hypotheses = _hypotheses(task, evaluation)
+        with open_output(output) as stream:
+            stream.writelines(f"{hypothesis}\n" for hypothesis in hypotheses)
+    with open_output(None) as stream:
+        stream.write(to_json_line(metrics) if as_json else task.shown(metrics))
+
+
+def _hypotheses(task: "Task", evaluation: "Evaluation") -> list[str]:
+    """One line for each hypothesis of a task whose results can be compared line by line."""
+    assert task.results.columns is not None, "refused before"
+    key = task.results.columns[2]
+    values = [row[key] for row in evaluation.rows]
+    return ["\t".join(value) if isinstance(value, list) else str(value) for value in values]
+
+
+def _bundle(path: Path, flags: dict[str, Any]) -> "OpenBundle":
+    """The bundle. Its task must match the flags that name data."""
+    from regard.bundle.locate import find_bundle
+    from regard.errors import ConfigError
+    from regard.tasks.bundles import open_bundle
+    from regard.tasks.load import wrong_task
+
+    given = {name for name in ("src", "ref", "text", "data") if flags[name] is not None}
+    wanted = {"src": "translate", "ref": "translate", "text": "generate", "data": "classify"}
+    tasks = {wanted[name] for name in given}
+    bundle = open_bundle(find_bundle(path))
+    if bundle.config.task not in wanted.values():  # a task of an extension checks its own flags
+        return bundle
+    if len(tasks) != 1 or given == {"src"} or given == {"ref"}:
         raise ConfigError(
             "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
         )
-    if tokenize not in TOKENIZERS:
-        raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
-    refuse_own_input(output, src, ref)
-    sources, references = sides(src, ref)
-    if not any(map(str.strip, sources)):
-        raise DataError(f"{src}: no sentences to evaluate on")
-    for side, lines in ((src, sources), (ref, references)):
+    [task] = tasks
+    if bundle.config.task != task:
+        raise wrong_task(bundle, task)
+    return bundle
+
+
+def _report_empty_lines(flags: dict[str, Any], test: Any) -> None:
+    """Report how many lines of a parallel test set are empty. They are evaluated as they are."""
+    from regard.cli.streams import print_status
+
+    if flags["src"] is None or flags["ref"] is None or not hasattr(test, "references"):
+        return
+    for side, lines in ((flags["src"], test.sources), (flags["ref"], test.references)):
         if empty := sum(not line.strip() for line in lines):
-            say(f"{side}: {empty:,} of {len(lines):,} lines are empty, and judged as they are")
-    gold = None if gold_align is None else gold_links(gold_align, sources, references)
-    settings = read_method(align_method, "--align-method")
-    model = load_translator(bundle, device, cast("Engine", engine), cast("Precision", precision))
-    hypotheses = [one.text for one in model.translate(sources, beam=beam, alpha=alpha)]
-    forced = model.score(sources, references)
-    values = evaluate_translations(
-        hypotheses,
-        references,
-        total_nll=-sum(one.logprob for one in forced),
-        tokens=sum(len(one.token_logprobs) for one in forced),
-        tokenize=tokenize,
-        lowercase=lowercase,
-    )
-    values |= {"sentences": len(sources), "beam": beam, "alpha": alpha}
-    if gold is not None:
-        values |= _alignment(model, sources, references, gold, settings)
-    if output is not None:
-        with results(output) as stream:
-            stream.writelines(f"{line}\n" for line in hypotheses)
-    with results(None) as stream:
-        stream.write(to_json_line(values) if as_json else _table(values))
-
-
-def _evaluate_labels(bundle: Path, data: str, device: str, as_json: bool) -> None:
-    from regard.cli.streams import results
-    from regard.data.labelled import read_labelled, read_tagged, strange_label
-    from regard.engine.labeller import Labeller
-    from regard.engine.load import load_labeller
-    from regard.errors import DataError
-    from regard.files import to_json_line
-    from regard.metrics.classification import evaluate_labels
-
-    labeller = load_labeller(bundle, device)
-    untagged = isinstance(labeller, Labeller)
-    rows = list(read_labelled(data) if untagged else read_tagged(data, labeller.tokenizer.normalise))
-    strange = strange_label(rows, labeller.labels)
-    if not rows or strange is not None:
-        what = ": no labelled texts in it" if strange is None else f":{strange[0]}: no such label as {strange[1]!r}"
-        raise DataError(f"{data}{what}; the labels are {', '.join(labeller.labels)}")
-    sentences = [row.text for row in rows]
-    if isinstance(labeller, Labeller):
-        found = [one.label for one in labeller.classify(sentences)]
-    else:
-        found = [label for one in labeller.classify(sentences) for label in one.labels]
-    values = evaluate_labels(found, [label for row in rows for label in row.labels], labeller.labels)
-    with results(None) as stream:
-        if as_json:
-            stream.write(to_json_line({**values, "labels": list(labeller.labels)}))
-            return
-        stream.write(f"accuracy {100 * values['accuracy']:6.2f} %\nF1       {100 * values['f1']:6.2f} %\n\n")
-        stream.write("how often each label (a row) was taken for each (a column)\n")
-        stream.write(_confusion(labeller.labels, values["confusion"]))
-
-
-def _confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
-    rows = [["", *labels], *([label, *map(str, row)] for label, row in zip(labels, counts, strict=True))]
-    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
-    lines = ([row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows)
-    return "".join(f"{'  '.join(cells)}\n" for cells in lines)
-
-
-def _evaluate_text(bundle: Path, text: str, device: str, as_json: bool) -> None:
-    import tempfile
-
-    from regard.cli.streams import results
-    from regard.data.readers import read_lines
-    from regard.data.texts import TextCorpus, write_texts
-    from regard.engine.load import load_writer
-    from regard.errors import DataError
-    from regard.files import to_json_line
-    from regard.train.generating import evaluate_corpus
-
-    writer = load_writer(bundle, device)
-    with tempfile.TemporaryDirectory() as home:  # a text may be longer than memory
-        counts = write_texts(Path(home), read_lines(text), writer.tokenizer, writer.texts.documents)
-        if not counts.words:
-            raise DataError(f"{text}: no text to evaluate on; give a file that has some")
-        values = evaluate_corpus(writer, TextCorpus(Path(home)))
-    with results(None) as stream:
-        stream.write(to_json_line(values) if as_json else "".join(f"{k:<16} {v:12,.6g}\n" for k, v in values.items()))
-
-
-def _alignment(
-    model: "Model",
-    sources: list[str],
-    references: list[str],
-    gold: "list[tuple[Links, Links]]",
-    settings: "AlignmentConfig | None",
-) -> dict[str, float]:
-    from regard.metrics.alignment import alignment_error_rate
-
-    predicted = [frozenset(one.links) for one in model.align(sources, references, settings=settings)]
-    result = alignment_error_rate(predicted, [sure for sure, _ in gold], [possible for _, possible in gold])
-    return {"aer": result.aer, "alignment_precision": result.precision, "alignment_recall": result.recall}
-
-
-def _table(values: dict[str, Any]) -> str:
-    signatures = values["signatures"]
-    lines = [f"{name:<12} {values[name]:8.3f}  {signatures.get(name, '')}".rstrip() for name in _shown(values)]
-    return "\n".join([*lines, f"{'sentences':<12} {values['sentences']:8d}"]) + "\n"
-
-
-def _shown(values: dict[str, Any]) -> list[str]:
-    return [name for name, value in values.items() if isinstance(value, float)]
+            print_status(f"{side}: {empty:,} of {len(lines):,} lines are empty, and judged as they are")

@@ -1,4 +1,4 @@
-"""`regard explain`: look into the translation of one sentence."""
+"""`regard explain`: explains the translation of one sentence."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,19 +37,19 @@ def explain(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Show where a model looks while it translates a sentence, and why it said what it said."""
-    from regard.cli.streams import results
-    from regard.engine.load import load_translator
+    from regard.cli.streams import open_output
     from regard.explain.explain import explain as explained
     from regard.explain.sentence_page import check_suffix, write_explanations
-    from regard.explain.what_if import Change, head_named, replacement
+    from regard.explain.what_if import Change, parse_head, parse_replacement
+    from regard.tasks.load import load_translator
 
     if out is not None:
         check_suffix(out)
     changes = [
         *(Change(prefix=text) for text in prefix or ()),
-        *(Change(replace=replacement(text)) for text in replace or ()),
+        *(Change(replace=parse_replacement(text)) for text in replace or ()),
         *(Change(mask=word) for word in mask or ()),
-        *(Change(head=head_named(text)) for text in without or ()),
+        *(Change(head=parse_head(text)) for text in without or ()),
     ]
     explanations = [
         explained(
@@ -65,16 +65,18 @@ def explain(
     ]
     if out is not None:
         write_explanations(explanations, out)
-    with results(None) as stream:
+    with open_output(None) as stream:
         stream.write(f"{out}\n" if out is not None else "\n".join(map(_text, explanations)))
 
 
 def _text(explanation: "Explanation") -> str:
-    """The translation, and what each of its words looked at most."""
+    """The translation, its aligned words and its what-if translations, line by line."""
     lines = [explanation.target.text, f"log-probability {explanation.logprob:.4f}"]
-    for method, found in explanation.alignments.items():
-        for source, target in found.links:
-            weight = found.weights[target][source]
-            lines.append(f"{found.target_words[target]}\t{found.source_words[source]}\t{weight:.3f}\t{method}")
-    lines += [f"{one.name}\t{one.text}\tlog-probability {one.logprob:.4f}" for one in explanation.what_if]
+    for method, alignment in explanation.alignments.items():
+        for source, target in alignment.links:
+            weight = alignment.weights[target][source]
+            lines.append(f"{alignment.target_words[target]}\t{alignment.source_words[source]}\t{weight:.3f}\t{method}")
+    lines += [
+        f"{changed.name}\t{changed.text}\tlog-probability {changed.logprob:.4f}" for changed in explanation.what_if
+    ]
     return "".join(f"{line}\n" for line in lines)

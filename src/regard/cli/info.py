@@ -1,4 +1,4 @@
-"""`regard info`: what a bundle is, and whether its files are what was written."""
+"""`regard info`: describes a bundle and verifies its files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,14 +12,15 @@ def info(
 ) -> None:
     """Describe a bundle and verify every file's hash."""
     from regard.bundle.describe import describe
-    from regard.cli.streams import results, say
+    from regard.cli.streams import open_output, print_status
     from regard.files import to_json
+    from regard.tasks.bundles import bundle_classes
 
-    description = describe(bundle)
-    with results(None) as stream:
+    description = describe(bundle, bundle_classes())
+    with open_output(None) as stream:
         stream.write(to_json(description) if as_json else _text(description))
     for problem in description["problems"]:
-        say(f"regard: {problem}")
+        print_status(f"regard: {problem}")
     if description["problems"]:
         raise typer.Exit(2)
 
@@ -45,6 +46,7 @@ def _text(values: object, indent: int = 0) -> str:
 
 
 def _plain(value: object) -> str:
+    """A value as text: numbers with thousands separators, a dash for nothing."""
     if value is None or value in ([], {}):
         return "-"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

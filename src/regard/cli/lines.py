@@ -1,5 +1,6 @@
-"""Lines of a file, or of standard input, through some work and out again: in order, in memory that does not grow, and with `-o` so that
-an interrupted command goes on. It knows nothing of what the work is.
+"""Reads lines from a file or standard input, processes them, and writes the results in order, in constant memory.
+
+With `-o FILE` an interrupted command can be resumed. The processing itself is a `LineProcessor` that the command provides.
 """
 
 import hashlib
@@ -18,78 +19,80 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What is made of one line."""
+class LineResult:
+    """The result of one input line."""
 
     lines: str
-    """Of output, each with its newline."""
+    """Output lines, each with its newline."""
     remarks: tuple[str, ...] = ()
-    """For standard error."""
+    """Messages for standard error."""
 
 
 Item = TypeVar("Item")
 
 
-class Work(Protocol[Item]):
-    """What is done with lines. Only `answers` is called by several threads."""
+class LineProcessor(Protocol[Item]):
+    """Processes lines in batches. Only `process` is called from several threads."""
 
     @property
     def name(self) -> str:
-        """What a person who waits for it is told."""
+        """The title of the progress bar."""
         ...
 
     @property
-    def together(self) -> int | None:
-        """The largest sum of widths, all counted as the widest, to be answered together; None: a whole window is."""
+    def max_batch_width(self) -> int | None:
+        """The most padded width (lines times the widest) of a batch; None: a window is one batch."""
         ...
 
-    def read(self, lines: list[str]) -> list[Item]:
-        """What is made of each line at first."""
+    def parse(self, lines: list[str]) -> list[Item]:
+        """The lines as items to process."""
         ...
 
     def width(self, item: Item) -> int:
-        """How much there is to do."""
+        """The size of an item, such as its tokens. Items of similar width are batched."""
         ...
 
-    def answers(self, first: int, places: list[int], items: list[Item]) -> list[Answer]:
-        """The answers to some of a window's lines. first: the number of its first line; places: theirs in it, from 0."""
+    def process(self, first: int, places: list[int], items: list[Item]) -> list[LineResult]:
+        """The results of a batch. `first`: the number of the window's first line; `places`: the items' positions in it, from 0."""
         ...
 
 
-def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *, settings: Mapping[str, Any]) -> None:
-    """All lines of a file, or of standard input, to another or to standard output. settings: what must be the same for going on."""
+def process_lines(
+    processor: LineProcessor[Item], input_file: str, output_file: str | None, *, settings: Mapping[str, Any]
+) -> None:
+    """Process all lines of `input_file` into `output_file`. `settings`: what must be the same to resume an interrupted command."""
     from regard.cli.streams import refuse_own_input
     from regard.engine.stream import LARGEST_WINDOW, streamed
     from regard.errors import DataError
 
     refuse_own_input(output_file, input_file)
-    typed = input_file == "-" and sys.stdin.isatty()  # a person waits for the answer to each line
-    source = _Source(input_file)
-    with _destination(output_file, settings, source) as write, _Progress(work.name, source) as progress:
-        begun: list[_Window] = []
+    interactive = input_file == "-" and sys.stdin.isatty()  # the user waits for the result of each line
+    source = _InputLines(input_file)
+    with _destination(output_file, settings, source) as write, _ProgressBar(processor.name, source) as progress:
+        pending: list[_Window] = []
 
         def items() -> Iterator[tuple[int, list[Item]]]:
-            for window in source.windows(1 if typed else LARGEST_WINDOW):
-                begun.append(window)
-                yield window.first, work.read(window.texts)
+            for window in source.windows(1 if interactive else LARGEST_WINDOW):
+                pending.append(window)
+                yield window.first, processor.parse(window.texts)
 
-        results = streamed(
+        batches = streamed(
             items(),
-            work.answers,
+            processor.process,
             threads=2 * len(os.sched_getaffinity(0)),
-            width=work.width,
-            together=work.together,
-            ahead=0 if typed else 1,
+            width=processor.width,
+            together=processor.max_batch_width,
+            ahead=0 if interactive else 1,
         )
-        with closing(results):
-            for answers in results:
-                window = begun.pop(0)
+        with closing(batches):
+            for results in batches:
+                window = pending.pop(0)
                 for place in window.invalid:
-                    answers[place] = Answer("\n")  # not what is made of an empty line
-                for answer in answers:
-                    for remark in answer.remarks:
-                        progress.say(remark)
-                write("".join(answer.lines for answer in answers), window)
+                    results[place] = LineResult("\n")  # an empty line in every output format
+                for result in results:
+                    for remark in result.remarks:
+                        progress.print_status(remark)
+                write("".join(result.lines for result in results), window)
                 progress.update(window)
     if source.invalid:
         first, count = source.invalid[0], len(source.invalid)
@@ -98,22 +101,22 @@ def work_on_lines(work: Work[Item], input_file: str, output_file: str | None, *,
 
 @dataclass(frozen=True)
 class _Window:
-    """Lines that are worked on together."""
+    """Consecutive input lines that are processed together."""
 
     first: int
-    """The number of the first, from 0."""
+    """The number of the first line, from 0."""
     texts: list[str]
-    """A line that is not UTF-8 is empty."""
+    """The lines. One that is not UTF-8 is empty."""
     invalid: list[int]
-    """The places of those in the window."""
+    """Positions in the window of lines that are not UTF-8."""
     end: int
-    """Bytes of the input up to its end."""
+    """Bytes of the input up to the end of the window."""
     digest: str
-    """Of the same."""
+    """SHA-256 of those bytes."""
 
 
-class _Source:
-    """The input line by line, with a digest of all that was read."""
+class _InputLines:
+    """The input lines, with a digest of the bytes read so far."""
 
     def __init__(self, path: str) -> None:
         from regard.data.readers import read_raw
@@ -121,7 +124,7 @@ class _Source:
         self._path, self._raw = path, read_raw(path)
         self._hash = hashlib.sha256()
         self.lines, self.bytes = 0, 0
-        self.invalid: list[str] = []  # what was wrong with lines that are not UTF-8
+        self.invalid: list[str] = []  # error messages of lines that are not UTF-8
         self.size = (
             None if path == "-" or path.endswith(".gz") or not Path(path).is_file() else Path(path).stat().st_size
         )
@@ -131,7 +134,7 @@ class _Source:
         return self._hash.hexdigest()
 
     def skip(self, lines: int) -> None:
-        """Go past what an earlier command has done."""
+        """Skip lines that an earlier command has processed."""
         for line in islice(self._read(), lines):
             self._decoded(line, self.lines)
 
@@ -165,14 +168,14 @@ class _Source:
 
 @contextmanager
 def _destination(
-    path: str | None, settings: Mapping[str, Any], source: _Source
+    path: str | None, settings: Mapping[str, Any], source: _InputLines
 ) -> Iterator[Callable[[str, _Window], None]]:
-    """Where results go: a file that can be gone on with, or a stream; the source is brought to the first line that is to be done."""
+    """A function that writes results to a resumable file or a stream. Skips the input lines that the file already answers."""
     from regard.cli.resumable import resumable
-    from regard.cli.streams import followed, results, say
+    from regard.cli.streams import open_output, print_status, resolve_link
 
     if path is None or path == "-" or (Path(path).exists() and not Path(path).is_file()):
-        with results(path) as stream:
+        with open_output(path) as stream:
 
             def write(lines: str, window: _Window) -> None:
                 stream.write(lines)
@@ -180,28 +183,28 @@ def _destination(
 
             yield write
         return
-    with resumable(followed(path), settings) as file:
+    with resumable(resolve_link(path), settings) as file:
         if file.lines:
             source.skip(file.lines)
-            file.accept(source.lines, source.digest)
-            say(f"going on after line {file.lines:,}, as {file.partial} says")
+            file.check_input(source.lines, source.digest)
+            print_status(f"going on after line {file.lines:,}, as {file.partial} says")
 
-        def add(lines: str, window: _Window) -> None:
-            file.add(lines, window.first + len(window.texts), window.digest)
+        def append(lines: str, window: _Window) -> None:
+            file.append(lines, window.first + len(window.texts), window.digest)
 
-        yield add
+        yield append
 
 
-class _Progress:
-    """A bar on a terminal: lines a second, and the time left where the input's size is known."""
+class _ProgressBar:
+    """A progress bar if stderr is a terminal: lines per second, and the time left if the input's size is known."""
 
-    def __init__(self, name: str, source: _Source) -> None:
+    def __init__(self, name: str, source: _InputLines) -> None:
         self._name, self._source = name, source
         self._began = time.monotonic()
-        self._before: tuple[int, int] | None = None  # lines and bytes that were there already
+        self._before: tuple[int, int] | None = None  # lines and bytes that an earlier command processed
         self._bar: Bar | None = None
 
-    def __enter__(self) -> "_Progress":
+    def __enter__(self) -> "_ProgressBar":
         if sys.stderr.isatty():
             from regard.cli.bar import Bar
 
@@ -213,11 +216,11 @@ class _Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def say(self, message: str) -> None:
-        from regard.cli.streams import say
+    def print_status(self, message: str) -> None:
+        from regard.cli.streams import print_status
 
         if self._bar is None:
-            say(message)
+            print_status(message)
         else:
             self._bar.print(message)
 

@@ -1,4 +1,4 @@
-"""The `regard` command: its verbs, and what a user sees when something is wrong: one line and exit code 2, never a traceback."""
+"""The `regard` command. A user's mistake is one line on stderr and exit code 2, never a traceback."""
 
 import sys
 import threading
@@ -24,6 +24,7 @@ from regard.cli import (
     train,
     translate,
 )
+from regard.cli.extension_flag import with_extensions
 from regard.errors import RegardError
 
 USER_MISTAKE, INTERRUPTED = 2, 130
@@ -37,20 +38,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("train")(train.train)
-app.command("translate")(translate.translate)
-app.command("generate")(generate.generate)
-app.command("classify")(classify.classify)
-app.command("score")(score.score)
-app.command("align")(align.align)
-app.command("evaluate")(evaluate.evaluate)
-app.command("explain")(explain.explain)
-app.command("compare")(compare.compare)
-app.command("sweep")(sweep.sweep)
-app.command("info")(info.info)
-app.command("report")(report.report)
-app.command("init")(init.init)
+app.command("demo")(with_extensions(demo.demo))
+app.command("train")(with_extensions(train.train))
+app.command("translate")(with_extensions(translate.translate))
+app.command("generate")(with_extensions(generate.generate))
+app.command("classify")(with_extensions(classify.classify))
+app.command("score")(with_extensions(score.score))
+app.command("align")(with_extensions(align.align))
+app.command("evaluate")(with_extensions(evaluate.evaluate))
+app.command("explain")(with_extensions(explain.explain))
+app.command("compare")(with_extensions(compare.compare))
+app.command("sweep")(with_extensions(sweep.sweep))
+app.command("info")(with_extensions(info.info))
+app.command("report")(with_extensions(report.report))
+app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")
 
 
@@ -64,27 +65,29 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 
 def run() -> None:
-    """The console script."""
+    """The entry point of the console script."""
     warnings.showwarning = _one_line_warning
-    threading.excepthook = _refused_in_a_thread
+    threading.excepthook = _thread_excepthook
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
     except RegardError as error:
-        code = _complain(str(error))
+        code = _print_error(str(error))
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own complaints about a command have one
+        if not hasattr(error, "format_message"):  # typer's usage errors have one
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message(), file=sys.stderr)  # noqa: T201
             sys.exit(USER_MISTAKE)
-        code = _complain(f"{error.format_message()} ({' '.join(['regard', *_verbs()])} --help shows what is possible)")
+        code = _print_error(
+            f"{error.format_message()} ({' '.join(['regard', *_command_path()])} --help shows what is possible)"
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(message: str) -> int:
+def _print_error(message: str) -> int:
     print(f"regard: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
     return USER_MISTAKE
 
@@ -93,23 +96,23 @@ def _one_line_warning(message: Warning | str, *where: object, **_: object) -> No
     print(f"regard: warning: {message}", file=sys.stderr)  # noqa: T201
 
 
-def _refused_in_a_thread(failure: threading.ExceptHookArgs) -> None:
-    """What the disk refuses TensorBoard's writing thread is raised in the main one too, and told there."""
-    writing = type(failure.thread).__module__.startswith("tensorboard")
-    if not (writing and issubclass(failure.exc_type, OSError)):
+def _thread_excepthook(failure: threading.ExceptHookArgs) -> None:
+    """Ignore disk errors of TensorBoard's writer thread: the main thread raises and reports them too."""
+    is_writer = type(failure.thread).__module__.startswith("tensorboard")
+    if not (is_writer and issubclass(failure.exc_type, OSError)):
         threading.__excepthook__(failure)
 
 
-def _verbs() -> list[str]:
-    """What was asked for: none, one, or a group and one of its own."""
-    verbs: list[str] = []
+def _command_path() -> list[str]:
+    """The command names in the arguments, such as `["data", "check"]`."""
+    names: list[str] = []
     command: Any = typer.main.get_command(app)
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word)
         if command is None:
             break
-        verbs.append(word)
-    return verbs
+        names.append(word)
+    return names
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
-"""What a person sees while a model trains: a bar in a terminal, one line now and then elsewhere. It listens to the loop's events."""
+"""Training progress from the loop's events: a bar in a terminal, else a line every ten seconds."""
 
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from regard.cli.bar import Bar, clock
-from regard.cli.streams import say
-from regard.train.events import Event, Preparing, Started, Step, Stopped, Validated
+from regard.cli.streams import print_status
+from regard.metrics.scores import METRICS
+from regard.training.events import Event, Preparing, Started, Step, Stopped, Validated
 
 SECONDS_BETWEEN_LINES = 10.0
 SMOOTHING = 0.05
 
 
 class TrainingProgress:
-    """A listener for `train_run`. Used as a context manager, so that the bar is always taken down."""
+    """A listener for `train_run`. As a context manager it removes the bar at the end."""
 
     def __init__(self) -> None:
         self._loss: float | None = None
@@ -37,7 +40,7 @@ class TrainingProgress:
             return
         for line in _lines(event):
             if self._bar is None:
-                say(line)
+                print_status(line)
             else:
                 self._bar.print(line)
 
@@ -51,10 +54,10 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.update(event.progress, text)
         elif self._is_time():
-            say(f"{text}  learning rate {event.learning_rate:.2e}")
+            print_status(f"{text}  learning rate {event.learning_rate:.2e}")
 
     def _is_time(self) -> bool:
-        """Whether the last line is long enough ago for another one."""
+        """Whether ten seconds have passed since the last line; if so, restart the count."""
         now = time.monotonic()
         due = now - self._last_line >= SECONDS_BETWEEN_LINES
         if due:
@@ -69,31 +72,19 @@ class TrainingProgress:
         return f"{clock((time.monotonic() - self._began) * (1.0 - progress) / done)} left"
 
 
-SCORES = {
-    "bleu": "BLEU {:.2f}",
-    "chrf": "chrF {:.2f}",
-    "exact_match": "exact match {:.1%}",
-    "perplexity": "perplexity {:.3f}",
-    "perplexity_word": "{:.2f} per word",
-    "perplexity_byte": "{:.3f} per byte",
-    "accuracy": "accuracy {:.1%}",
-    "f1": "F1 {:.3f}",
-    "bits_per_byte": "{:.3f} bits per byte",
-    "aer": "alignment error rate {:.3f}",
-}
+def shown_scores(values: Mapping[str, Any]) -> list[str]:
+    """The scores in `values` as text, such as "BLEU 31.20", in the order of `METRICS`."""
+    names = [name for name, row in METRICS.items() if row.short is not None and values.get(name) is not None]
+    return [METRICS[name].line(values[name]) for name in names]
 
 
-def shown_score(name: str, value: float) -> str:
-    """A score as a person reads it."""
-    return SCORES[name].format(value).replace("%", " %")
-
-
-def _line(text: str) -> str:
-    """On one line."""
+def _single_line(text: str) -> str:
+    """The text with its newlines replaced."""
     return text.replace("\n", " / ")
 
 
 def _lines(event: Event) -> list[str]:
+    """The lines that report an event."""
     if isinstance(event, Preparing):
         return [f"preparing the corpus: {event.doing}, {event.pairs:,} lines"]
     if isinstance(event, Started):
@@ -104,25 +95,27 @@ def _lines(event: Event) -> list[str]:
             "the same as a held-out one": event.duplicates_of_validation,
         }
         skipped = "".join(f", {count:,} {why}" for why, count in left_out.items() if count)
-        # what is counted has none to begin with
+        # a model fitted by counting has no parameters yet
         size = f"{event.parameters:,} parameters, " if event.parameters else ""
-        first = (
-            f"{size}{event.examples:,} training examples{skipped}; "
-            f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, {event.device}, {_many(event.threads, 'thread')}"
-        )
+        pieces = f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, " if event.vocabulary else ""
+        machine = f"{event.device}, {_plural(event.threads, 'thread')}"
+        first = f"{size}{event.examples:,} training examples{skipped}; {pieces}{machine}"
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]
     if isinstance(event, Validated):
         star = " (best so far)" if event.best else ""
         return [
             f"step {event.step}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
-            f"{''.join(f', {shown_score(name, value)}' for name, value in event.scores.items())}{star}",
-            *(f"    {_line(sample.source)}\n    -> {_line(sample.hypothesis)}" for sample in event.samples[:2]),
+            f"{''.join(f', {score}' for score in shown_scores(event.scores))}{star}",
+            *(
+                f"    {_single_line(sample.source)}\n    -> {_single_line(sample.hypothesis)}"
+                for sample in event.samples[:2]
+            ),
         ]
     if isinstance(event, Stopped):
-        return [f"stopped after {_many(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"]
+        return [f"stopped after {_plural(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"]
     return []
 
 
-def _many(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -1,4 +1,4 @@
-"""`regard report`: the page of a run, made anew from what its directory holds."""
+"""`regard report`: writes the report of a run again, from the files in its directory."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +10,9 @@ def report(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run, finished or not.")],
 ) -> None:
     """Write report.html into a run directory and print its path."""
-    from regard.cli.streams import results
+    from regard.cli.streams import open_output
     from regard.explain.run_report import write_run_report
 
     page = write_run_report(run)
-    with results(None) as stream:
+    with open_output(None) as stream:
         stream.write(f"{page}\n")

@@ -1,8 +1,7 @@
-"""A result file that can be gone on with: OUT appears when it is complete; until then there are OUT.partial and OUT.partial.json.
+"""A result file whose writing can be resumed. OUT appears when it is complete; until then there are OUT.partial and OUT.partial.json.
 
-The second says how many lines of the input the first answers, what those lines were, and with which settings. It is written when the
-first is on the disk, so what a killed command wrote beyond it is cut off, and whole lines remain. An OUT.gz is compressed part by
-part. It knows nothing of what the lines mean.
+OUT.partial.json states how many input lines OUT.partial answers, their digest, and the settings. It is written after OUT.partial has
+reached the disk. A resumed command cuts off whatever a killed one wrote beyond it. OUT.gz is compressed part by part.
 """
 
 import fcntl
@@ -14,79 +13,82 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.cli.streams import say
+from regard.cli.streams import print_status
 from regard.errors import ConfigError, DataError, DiskError
 from regard.files import disk_errors, to_json, write_whole
 
 FORMAT = 1
-ANEW = "or delete it to start anew"
+OR_DELETE = "or delete it to start anew"
 
 
 class ResumableFile:
-    """Made by `resumable`."""
+    """A partial result file and its state. Use `resumable` to make one."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
         self.partial = path.with_name(f"{path.name}.partial")
         self.lines = 0
-        """Lines of the input that are answered."""
+        """Input lines that are answered."""
         self.digest = ""
-        """What identifies them."""
+        """Digest of those lines."""
         self._settings = {"format": FORMAT, **settings}
-        self._foreign = False  # whether what is there may be of another command
-        self._about = path.with_name(f"{path.name}.partial.json")
-        self._file = self._opened()
+        self._unverified = False  # whether the partial file may be of another input or command
+        self._state_path = path.with_name(f"{path.name}.partial.json")
+        self._file = self._open_locked()
 
-    def go_on(self) -> None:
-        """Take up what an earlier command left; with other settings it is refused."""
-        begun: dict[str, Any] = {"bytes": 0}
-        if self._about.exists() and self.partial.stat().st_size:
-            self._foreign = True
-            begun = self._read()
-            self.lines, self.digest = begun["lines"], begun["input"]
-            if changes := _changes(begun["settings"], self._settings):
+    def resume(self) -> None:
+        """Continue the partial file of an earlier command. Other settings are refused."""
+        state: dict[str, Any] = {"bytes": 0}
+        if self._state_path.exists() and self.partial.stat().st_size:
+            self._unverified = True
+            state = self._read_state()
+            self.lines, self.digest = state["lines"], state["input"]
+            if changes := _changes(state["settings"], self._settings):
                 raise ConfigError(
-                    f"{self.partial}: begun with other settings ({'; '.join(changes)}); give the same ones to go on, {ANEW}"
+                    f"{self.partial}: begun with other settings ({'; '.join(changes)}); give the same ones to go on, {OR_DELETE}"
                 )
-        self._file.truncate(begun["bytes"])
+        self._file.truncate(state["bytes"])
         self._file.seek(0, os.SEEK_END)
 
-    def accept(self, lines: int, digest: str) -> None:
-        """The first lines of the input, as many as are answered; if they are others, it is refused."""
+    def check_input(self, lines: int, digest: str) -> None:
+        """Check that the answered lines are the first lines of this input; others are refused."""
         if (lines, digest) != (self.lines, self.digest):
             raise DataError(
-                f"{self.partial}: made from another text, as its first {self.lines:,} lines show; give the same input to go on, {ANEW}"
+                f"{self.partial}: made from another text, as its first {self.lines:,} lines show; give the same input to go on, {OR_DELETE}"
             )
-        self._foreign = False
+        self._unverified = False
 
-    def add(self, results: str, lines: int, digest: str) -> None:
-        """Keep what answers the input up to line `lines`."""
+    def append(self, results: str, lines: int, digest: str) -> None:
+        """Append the results of the input up to line `lines`, and sync them to the disk."""
         content = results.encode("utf-8")
         with disk_errors(self.partial):
             self._file.write(gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
             self._file.flush()
             os.fsync(self._file.fileno())
-            begun = {"settings": self._settings, "lines": lines, "input": digest, "bytes": self._file.tell()}
-            write_whole(self._about, to_json(begun))
+            state = {"settings": self._settings, "lines": lines, "input": digest, "bytes": self._file.tell()}
+            write_whole(self._state_path, to_json(state))
         self.lines, self.digest = lines, digest
 
     def finish(self) -> None:
-        """Give the file its name."""
+        """Rename the complete file to its final name."""
         with disk_errors(self.path):
             self.partial.replace(self.path)
-            self._about.unlink(missing_ok=True)
-            self._file.close()  # and with it the lock
+            self._state_path.unlink(missing_ok=True)
+            self._file.close()  # also releases the lock
 
     def abandon(self) -> None:
-        """Leave what can be gone on with, or is not ours, and nothing else."""
-        if not self.lines and not self._foreign:
+        """Keep a partial file that can be resumed or is not ours; delete an empty one."""
+        if not self.lines and not self._unverified:
             self.partial.unlink(missing_ok=True)
-            self._about.unlink(missing_ok=True)
+            self._state_path.unlink(missing_ok=True)
         self._file.close()
-        if self.lines and not self._foreign:
-            say(f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there")
+        if self.lines and not self._unverified:
+            print_status(
+                f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there"
+            )
 
-    def _opened(self) -> BinaryIO:
+    def _open_locked(self) -> BinaryIO:
+        """The partial file, open for appending and locked against other processes."""
         while True:
             with disk_errors(self.partial):
                 file = self.partial.open("ab")
@@ -102,24 +104,25 @@ class ResumableFile:
                     return file
             file.close()  # another process renamed or removed it between the two calls: it is not ours
 
-    def _read(self) -> dict[str, Any]:
+    def _read_state(self) -> dict[str, Any]:
+        """The content of OUT.partial.json; a damaged one is refused."""
         try:
-            begun: dict[str, Any] = json.loads(self._about.read_text(encoding="utf-8"))
-            sound = isinstance(begun["settings"], dict) and begun["bytes"] <= self.partial.stat().st_size
-            sound = sound and isinstance(begun["lines"], int) and isinstance(begun["input"], str)
+            state: dict[str, Any] = json.loads(self._state_path.read_text(encoding="utf-8"))
+            valid = isinstance(state["settings"], dict) and state["bytes"] <= self.partial.stat().st_size
+            valid = valid and isinstance(state["lines"], int) and isinstance(state["input"], str)
         except (OSError, ValueError, KeyError, TypeError):
-            sound = False
-        if not sound:
-            raise DataError(f"{self._about}: damaged; delete it and {self.partial.name} to start anew")
-        return begun
+            valid = False
+        if not valid:
+            raise DataError(f"{self._state_path}: damaged; delete it and {self.partial.name} to start anew")
+        return state
 
 
 @contextmanager
 def resumable(path: Path, settings: Mapping[str, Any]) -> Iterator[ResumableFile]:
-    """The file to add results to; it gets its name when all went well."""
+    """The file to append results to. It gets its final name when the block ends without an error."""
     file = ResumableFile(path, settings)
     try:
-        file.go_on()
+        file.resume()
         yield file
         file.finish()
     except BaseException:
@@ -128,7 +131,8 @@ def resumable(path: Path, settings: Mapping[str, Any]) -> Iterator[ResumableFile
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    plain = json.loads(json.dumps(now))  # as they are once they have been written and read
+    """The settings that differ, such as `beam 5 -> 4`."""
+    plain = json.loads(json.dumps(now))  # tuples become lists, as in the stored settings
     return [
         f"{key} {before.get(key)} -> {plain.get(key)}"
         for key in sorted(before.keys() | plain.keys())

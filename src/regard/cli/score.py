@@ -1,4 +1,4 @@
-"""`regard score`: how probable given translations, or given texts, are."""
+"""`regard score`: prints log-probabilities of given translations or texts."""
 
 import json
 from pathlib import Path
@@ -19,30 +19,30 @@ def score(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Print log p(target | source) of each pair, or log p of each line of a text, one number a line."""
-    from regard.cli.pairs import sides
-    from regard.cli.streams import results
-    from regard.engine.load import load_translator, load_writer
+    from regard.cli.pairs import read_sides
+    from regard.cli.streams import open_output
     from regard.errors import ConfigError
+    from regard.tasks.load import load_translator, load_writer
 
     if text is not None and src is tgt is None:
         from regard.data.readers import read_lines
 
         scores = load_writer(bundle, device).score(list(read_lines(text)), alpha=alpha)
     elif src is not None and tgt is not None and text is None:
-        sources, targets = sides(src, tgt)
+        sources, targets = read_sides(src, tgt)
         scores = load_translator(bundle, device).score(sources, targets, alpha=alpha)
     else:
         raise ConfigError("give --src F --tgt F for a translator, or --text F for a language model")
-    with results(None) as stream:
-        for one in scores:
+    with open_output(None) as stream:
+        for scored in scores:
             if as_json:
                 record = {
-                    "score": one.score,
-                    "logprob": one.logprob,
-                    "tokens": one.tokens,
-                    "perplexity": one.perplexity,
-                    "token_logprobs": one.token_logprobs,
+                    "score": scored.score,
+                    "logprob": scored.logprob,
+                    "tokens": scored.tokens,
+                    "perplexity": scored.perplexity,
+                    "token_logprobs": scored.token_logprobs,
                 }
                 stream.write(json.dumps(record) + "\n")
             else:
-                stream.write(f"{one.score:.6f}\n")
+                stream.write(f"{scored.score:.6f}\n")

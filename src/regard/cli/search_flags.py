@@ -1,32 +1,22 @@
-"""The flags that say how to search, and what they make: `SearchOptions`. It knows nothing of lines and streams."""
+"""The search flags of the command line: one for each field of `SearchOptions`. Imports no torch.
 
-from typing import TYPE_CHECKING, Annotated, Any
+Decorate a command that takes `search: SearchKeywords` with `search_flags()`. It then has one flag for each field.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import Field
+from functools import wraps
+from typing import Annotated, Any, Literal, cast, get_origin, get_type_hints
 
 import typer
 
-if TYPE_CHECKING:
-    from regard.engine.options import SearchOptions
+from regard.errors import ConfigError
+from regard.search.options import FIELDS, SearchKeywords, SearchOptions, given_in_vain
 
-Beam = Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")]
-Alpha = Annotated[float, typer.Option(help="Scores are divided by length^alpha.")]
-LengthForm = Annotated[str, typer.Option(help="power: |y|^alpha; wu: ((5 + |y|) / 6)^alpha.")]
-Coverage = Annotated[float, typer.Option(help="Weight of the penalty for source tokens not looked at; 0: none.")]
-Stop = Annotated[str, typer.Option(help="When a beam ends: likely, first (as many toolkits) or safe.")]
-Nbest = Annotated[int, typer.Option(help="Print the N best as `line ||| text ||| F0=logprob ||| score`.")]
-Groups = Annotated[int, typer.Option(help="Diverse beam: groups that avoid each other's tokens.")]
-Diversity = Annotated[float, typer.Option(help="For --groups: what a token of an earlier group costs.")]
-Sample = Annotated[bool, typer.Option("--sample", help="Draw from the model instead of searching.")]
-Temperature = Annotated[float, typer.Option(help="Of sampling: below 1 sharper, above 1 flatter.")]
-TopK = Annotated[int, typer.Option(help="Of sampling: only the k likeliest tokens; 0: all.")]
-TopP = Annotated[float, typer.Option(help="Of sampling: only the likeliest tokens that make up p.")]
-Seed = Annotated[int, typer.Option(help="Of sampling.")]
-Mbr = Annotated[int, typer.Option(metavar="N", help="Of N samples the one most like all of them (chrF); 0: no.")]
-Exact = Annotated[bool, typer.Option("--exact", help="The most probable output of all; reports on stderr.")]
-NodeLimit = Annotated[int, typer.Option(help="For --exact: partial outputs continued, per line.")]
-MinLength = Annotated[int, typer.Option(help="Shortest output in tokens.")]
-MaxLength = Annotated[int | None, typer.Option(help="Longest output in tokens.")]
-NoRepeat = Annotated[int, typer.Option(metavar="N", help="No N tokens occur twice in the same order; 0: they may.")]
-Suppress = Annotated[list[str] | None, typer.Option(metavar="PIECE", help="Never said; may be repeated.")]
+Command = Callable[..., None]
+SEARCH = "search"  # the parameter of a command that the flags replace
+
 WithPrefix = Annotated[
     bool, typer.Option("--with-prefix", help="After a tab, lines hold what the translation begins with.")
 ]
@@ -35,29 +25,98 @@ WithPhrases = Annotated[
 ]
 
 
-def search_options(*, suppress: list[str] | None, **given: Any) -> "SearchOptions":
-    """The options of those names, or a complaint about flags that do not go together."""
-    from regard.engine.options import SearchOptions
-    from regard.errors import ConfigError
-    from regard.search.options import NODE_LIMIT
+def search_flags(without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """A decorator that gives a command one flag for each search option and passes their values as `search`.
 
-    drawn = given["temperature"], given["top_k"], given["top_p"]
-    if not (given["sample"] or given["mbr"]) and drawn != (1.0, 0, 1.0):
-        raise ConfigError("--temperature, --top-k and --top-p are for --sample and --mbr; add one, or leave them out")
-    if given["groups"] == 1 and given["diversity"] != 0.5:
-        raise ConfigError("--diversity is for --groups; add it, or leave it out")
-    if not given["exact"] and given["node_limit"] != NODE_LIMIT:
-        raise ConfigError("--node-limit is for --exact; add it, or leave it out")
-    return SearchOptions(suppress=tuple(suppress or ()), **given)
+    `without`: options that get no flag. A parameter of the command that has the name of an option replaces its flag.
+    """
+
+    def decorate(command: Command) -> Command:
+        own_parameters = {
+            name: parameter.replace(annotation=annotation)
+            for (name, parameter), annotation in zip(
+                inspect.signature(command).parameters.items(), _annotations(command), strict=True
+            )
+        }
+        flags = {
+            name: own_parameters.get(name) or _flag(field) for name, field in FIELDS.items() if name not in without
+        }
+        generated = [name for name in flags if name not in own_parameters]
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in own_parameters.items():
+            if name == SEARCH:
+                parameters += flags.values()
+            elif name not in flags:
+                parameters.append(parameter)
+
+        @wraps(command)
+        def with_flags(**values: Any) -> None:
+            search = {name: values.pop(name) for name in generated}
+            search["suppress"] = search["suppress"] or ()
+            command(search=search, **values)
+
+        keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+        with_flags.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+        with_flags.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
+        return with_flags
+
+    return decorate
+
+
+def search_options(search: SearchKeywords) -> SearchOptions:
+    """The search options of these values. Flags that do not go together are refused."""
+    names = given_in_vain(search)
+    if names:
+        needed = [_flag_name(name) for name in FIELDS[names[0]].metadata["only_for"]]
+        is_are, it_one, it_them = ("is", "it", "it") if len(names) == 1 else ("are", "one", "them")
+        flags = _join_names([_flag_name(name) for name in names])
+        raise ConfigError(f"{flags} {is_are} for {_join_names(needed)}; add {it_one}, or leave {it_them} out")
+    return SearchOptions(**search)
 
 
 def fields(
     lines: list[str], with_prefix: bool, with_phrases: bool
 ) -> tuple[list[str], list[str] | None, list[list[str]] | None]:
-    """What each line holds between tabs, where flags say so: the texts, their prefixes and their phrases."""
+    """The texts, prefixes and phrases of the tab-separated lines; None for fields that the flags do not name."""
     if not (with_prefix or with_phrases):
         return lines, None, None
     rows = [line.split("\t") for line in lines]
     texts = [row.pop(0) for row in rows]
     prefixes = [row.pop(0) if row else "" for row in rows] if with_prefix else None
     return texts, prefixes, [[phrase for phrase in row if phrase] for row in rows] if with_phrases else None
+
+
+def _flag(field: "Field[Any]") -> inspect.Parameter:
+    """The typer parameter of a search option."""
+    kind = _TYPES[field.name]
+    names = (_flag_name(field.name),) if kind is bool else ()  # without a --no- form
+    option = typer.Option(*names, help=field.metadata["help"], metavar=field.metadata["metavar"])
+    default = None if field.default == () else field.default
+    annotation = cast(Any, Annotated)[kind, option]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _flag_type(annotation: Any) -> Any:
+    """The type that typer needs for a field. A `Literal` is `str`, so that `SearchOptions` reports a wrong value."""
+    if get_origin(annotation) is Literal:
+        return str
+    if get_origin(annotation) is Sequence:
+        return list[str] | None
+    return annotation
+
+
+_TYPES = {name: _flag_type(annotation) for name, annotation in get_type_hints(SearchOptions).items()}
+
+
+def _annotations(command: Command) -> list[Any]:
+    hints = get_type_hints(command, include_extras=True)
+    return [hints[name] for name in inspect.signature(command).parameters]
+
+
+def _flag_name(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """a, b and c"""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,4 +1,4 @@
-"""Results go to stdout, or to the file of `-o`, one line a line; everything else goes to stderr."""
+"""Output streams. Results go to stdout or to the file of `-o`; everything else goes to stderr."""
 
 import gzip
 import os
@@ -12,13 +12,13 @@ from regard.errors import ConfigError, DiskError
 from regard.files import STAGING_MARK, disk_errors
 
 
-def say(message: str) -> None:
-    """Tell the user something that is not a result."""
+def print_status(message: str) -> None:
+    """Print a message to stderr."""
     print(message, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def refuse_own_input(output: str | None, *inputs: str | None) -> None:
-    """An output that would take the place of what is read."""
+    """Refuse an output file that is also an input file."""
     if output is None or not Path(output).is_file():
         return
     for path in inputs:
@@ -26,14 +26,14 @@ def refuse_own_input(output: str | None, *inputs: str | None) -> None:
             raise ConfigError(f"-o {output}: that is what is read; choose another place")
 
 
-def followed(path: str) -> Path:
-    """Where a file is to be written: a link's target, so that the link stays one. A link that leads to itself is replaced."""
+def resolve_link(path: str) -> Path:
+    """The path to write to: the target of a symbolic link, so that the link is kept. A link to itself is replaced."""
     return Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
 
 
 @contextmanager
-def results(path: str | None) -> Iterator[TextIO]:
-    """Where results go, as UTF-8 with plain newlines whatever the locale. A file is replaced only when all went well."""
+def open_output(path: str | None) -> Iterator[TextIO]:
+    """A stream for results: UTF-8 with `\\n` in every locale. A file is replaced only when the block ends without an error."""
     if path is None or path == "-":
         with _standard_output() as stream:
             yield stream
@@ -41,18 +41,18 @@ def results(path: str | None) -> Iterator[TextIO]:
         with disk_errors(Path(path)), Path(path).open("w", encoding="utf-8", newline="\n") as file:
             yield file
     else:
-        place = followed(path)
-        staging = place.with_name(f"{place.name}{STAGING_MARK}{os.getpid()}")
+        target = resolve_link(path)
+        staging = target.with_name(f"{target.name}{STAGING_MARK}{os.getpid()}")
         with disk_errors(Path(path)):
             try:
-                with _opened(staging, compressed=path.endswith(".gz")) as file:
+                with _open_text(staging, compressed=path.endswith(".gz")) as file:
                     yield file
-                staging.replace(place)
+                staging.replace(target)
             finally:
                 staging.unlink(missing_ok=True)
 
 
-def _opened(path: Path, *, compressed: bool) -> TextIO:
+def _open_text(path: Path, *, compressed: bool) -> TextIO:
     if compressed:
         return gzip.open(path, "wt", encoding="utf-8", newline="\n")
     return path.open("w", encoding="utf-8", newline="\n")
@@ -67,7 +67,7 @@ def _standard_output() -> Iterator[TextIO]:
         with disk_errors(Path("standard output")):
             yield sys.stdout
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader has gone, as `head` does; that is not an error
+    except BrokenPipeError:  # a closed pipe (`| head`) is not an error
         _silence_output()
         raise SystemExit(0) from None
     except DiskError:
@@ -76,5 +76,5 @@ def _standard_output() -> Iterator[TextIO]:
 
 
 def _silence_output() -> None:
-    """What is still buffered can go nowhere, and must not raise again at exit."""
+    """Redirect stdout to /dev/null, so that flushing its buffer at exit does not raise again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`regard sweep`: trains a grid of settings and seeds, each cell by `regard train` in a process of its own, and compares them."""
+"""`regard sweep`: trains a grid of settings and seeds and compares the runs. Each cell is a `regard train` process."""
 
 import shlex
 import signal
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-REGARD = [sys.executable, "-P", "-m", "regard.cli.main"]  # -P: what lies in the current directory is not ours to import
+REGARD = [sys.executable, "-P", "-m", "regard.cli.main"]  # -P: import nothing from the current directory
 FAILED = "failed.json"
 
 
@@ -31,27 +31,27 @@ def sweep(
 
     The same command again goes on: finished cells are not repeated, an interrupted one is resumed, failed ones are tried again.
     """
-    from regard.cli.streams import results, say
-    from regard.cli.train import run_settings
+    from regard.cli.streams import open_output, print_status
+    from regard.cli.train import merge_settings
     from regard.errors import ConfigError
-    from regard.train.sweep import grid, is_done, places
+    from regard.tasks.sweep import grid, is_done, places
 
     if out is None or out == Path():
         raise ConfigError(
             "--out DIR is missing, or is the current directory: where should the cells be kept? For example --out runs/sweep"
         )
-    cells = grid(run_settings(config, None, {}, []), sets or [], seeds, "settings" if config is None else str(config))
+    cells = grid(merge_settings(config, None, {}, []), sets or [], seeds, "settings" if config is None else str(config))
     directories = places(cells, out)
     commands = [_command(config, cell.sets, run) for cell, run in zip(cells, directories, strict=True)]
     if dry_run:
-        with results(None) as stream:
+        with open_output(None) as stream:
             for command, run in zip(commands, directories, strict=True):
                 stream.write(f"{'# finished: ' if is_done(run) else ''}{shlex.join(['regard', *command])}\n")
         return
     failed = _train(commands, directories, out)
     _print_comparison([run for run in directories if is_done(run)])
     if failed:
-        say(
+        print_status(
             f"regard: {len(failed)} of {len(cells)} cells failed: {' '.join(failed)}; {out / FAILED} tells why; "
             "run the same command again to try them again"
         )
@@ -59,16 +59,19 @@ def sweep(
 
 
 def _command(config: Path | None, sets: Sequence[str], run: Path) -> list[str]:
-    """The arguments of `regard` that train a cell."""
+    """The arguments of `regard` that train one cell."""
+    from regard.extensions import loaded_files
+
     given = [] if config is None else [str(config)]
+    given += [part for file in loaded_files() for part in ("--extension", str(file))]
     return ["train", *given, *(part for assignment in sets for part in ("--set", assignment)), "--out", str(run)]
 
 
 def _train(commands: Sequence[Sequence[str]], directories: Sequence[Path], out: Path) -> dict[str, str]:
-    """Train what is not done; returns the cells that failed, with what they said. If interrupted, the command ends here."""
-    from regard.cli.streams import say
+    """Train the unfinished cells; returns the failed ones with their last message. An interrupt exits the command."""
+    from regard.cli.streams import print_status
     from regard.files import disk_errors, to_json, write_whole
-    from regard.train.sweep import is_done
+    from regard.tasks.sweep import is_done
 
     failed: dict[str, str] = {}
     with disk_errors(out):
@@ -76,13 +79,13 @@ def _train(commands: Sequence[Sequence[str]], directories: Sequence[Path], out: 
     with _Processes() as processes:
         for number, (command, run) in enumerate(zip(commands, directories, strict=True), start=1):
             if is_done(run):
-                say(f"cell {number} of {len(commands)}: {run}: finished before")
+                print_status(f"cell {number} of {len(commands)}: {run}: finished before")
                 continue
-            say(f"cell {number} of {len(commands)}: {run}")
+            print_status(f"cell {number} of {len(commands)}: {run}")
             code, last = processes.run([*REGARD, *command])
-            if processes.asked:
-                say(f"interrupted; what was trained is saved in {out}: run the same command again to go on")
-                raise typer.Exit(128 + processes.asked[0])
+            if processes.signals:
+                print_status(f"interrupted; what was trained is saved in {out}: run the same command again to go on")
+                raise typer.Exit(128 + processes.signals[0])
             if code:
                 failed[run.name] = last or f"ended with code {code}"
                 write_whole(out / FAILED, to_json(failed))
@@ -90,35 +93,37 @@ def _train(commands: Sequence[Sequence[str]], directories: Sequence[Path], out: 
 
 
 def _print_comparison(runs: Sequence[Path]) -> None:
-    from regard.cli.compare import finished_runs, written
-    from regard.cli.streams import results, say
+    from regard.cli.compare import finished_runs, format_comparison
+    from regard.cli.streams import open_output, print_status
     from regard.errors import RegardError
     from regard.explain.comparison import compare_runs
 
     if not runs:
         return
     try:
-        table = written(compare_runs(finished_runs(runs)), "terminal")
-    except RegardError as error:  # cells of different data are a sweep all the same
-        say(f"regard: warning: the cells cannot be compared: {error}")
+        table = format_comparison(compare_runs(finished_runs(runs)), "terminal")
+    except RegardError as error:  # the cells may have different data
+        print_status(f"regard: warning: the cells cannot be compared: {error}")
         return
-    with results(None) as stream:
+    with open_output(None) as stream:
         stream.write(table)
 
 
 class _Processes:
-    """Runs commands one after the other, and hands every signal that asks for a stop to the one that runs.
+    """Runs commands one after the other and forwards SIGINT and SIGTERM to the running one.
 
-    Each is a process group of its own, so that a Ctrl-C in the terminal reaches it from here alone: a second signal would end it unsaved.
+    Each command has its own process group: Ctrl-C in the terminal must not reach it directly, because a second signal would end it unsaved.
     """
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
-        self._told = 0
+        self.signals: list[int] = []
+        self._forwarded = 0
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> "_Processes":
-        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before = {
+            number: signal.signal(number, self._handle_signal) for number in (signal.SIGINT, signal.SIGTERM)
+        }
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,8 +131,8 @@ class _Processes:
             signal.signal(number, handler)
 
     def run(self, command: Sequence[str]) -> tuple[int, str]:
-        """The exit code, and the last line that it said; all lines are passed on."""
-        from regard.cli.streams import say
+        """Run a command; returns its exit code and its last stderr line. All stderr lines are printed."""
+        from regard.cli.streams import print_status
 
         last = ""
         with subprocess.Popen(
@@ -139,19 +144,19 @@ class _Processes:
             process_group=0,
         ) as child:
             self._child = child
-            self._tell()
+            self._forward_signals()
             assert child.stderr is not None
             for line in child.stderr:
                 last = line.strip() or last
-                say(line.rstrip("\n"))
+                print_status(line.rstrip("\n"))
         self._child = None
         return child.returncode, last
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        self.asked.append(number)
-        self._tell()
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
+        self.signals.append(number)
+        self._forward_signals()
 
-    def _tell(self) -> None:
-        while self._child is not None and self._told < len(self.asked):
-            self._told += 1
-            self._child.send_signal(self.asked[self._told - 1])
+    def _forward_signals(self) -> None:
+        while self._child is not None and self._forwarded < len(self.signals):
+            self._forwarded += 1
+            self._child.send_signal(self.signals[self._forwarded - 1])

@@ -1,4 +1,4 @@
-"""`regard train`: from a config, files or nothing to a run directory; the same command again resumes it."""
+"""`regard train`: trains a model into a run directory. The same command again resumes it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ def train(
     """Train a translator, or with --task a language model or a classifier. Without data a translator trains on the pocket corpus."""
     from regard.errors import ConfigError
 
-    if out is None or out == Path():  # an empty one would be the current directory
+    if out is None or out == Path():  # an empty path is the current directory
         raise ConfigError(
             "--out DIR is missing, or is the current directory: where should the run be kept? For example --out runs/first"
         )
@@ -79,77 +79,80 @@ def train(
     }
     if task is not None:
         sets = [f"task={task}", *(sets or [])]
-    values = run_settings(config, recipe, flags, sets or [])
+    values = merge_settings(config, recipe, flags, sets or [])
     given = sets or any(value is not None for table in flags.values() for value in table.values())
     changed = ", as the options change it" if given else ""
     train_with_progress(values, out, "settings" if config is None else f"{config}{changed}")
 
 
 def train_with_progress(values: dict[str, Any], out: Path, where: str = "settings") -> None:
-    """Train as the command does, with a bar and the results on stderr; if interrupted, the command ends here."""
+    """Train with a progress bar and a summary on stderr. An interrupt exits the command."""
     from regard.cli.progress import TrainingProgress
-    from regard.cli.streams import say
-    from regard.train.start import run_config
+    from regard.cli.streams import print_status
+    from regard.data.config import PairData
+    from regard.tasks.fine_tuning import run_settings
 
-    config = run_config(values, where)
-    say("loading torch ..")
+    config = run_settings(values, where)
+    print_status("loading torch ..")
     from regard.api import train as train_run
 
-    if config.task == "translate" and config.data.src is None and config.data.pairs is None:
-        say("no data given: training on the pocket corpus, French to English")
+    data = getattr(config, "data", None)
+    if isinstance(data, PairData) and data.src is None and data.pairs is None:
+        print_status("no data given: training on the pocket corpus, French to English")
     with TrainingProgress() as progress:
         run = train_run(config, out, progress)
     if run.signal is not None:
-        say(f"interrupted; everything is saved in {out}: run the same command again to go on")
-        raise typer.Exit(128 + run.signal)  # as a shell reports a command that the signal ended
+        print_status(f"interrupted; everything is saved in {out}: run the same command again to go on")
+        raise typer.Exit(128 + run.signal)  # the exit code of a shell for a signal
     assert run.metrics is not None
     if run.reason == "finished":
-        say(f"{out}: this run is finished; choose another --out for a new one")
-    say(summary(run.metrics))
-    say(f"report: {out / 'report.html'}")
+        print_status(f"{out}: this run is finished; choose another --out for a new one")
+    print_status(metrics_summary(run.metrics))
+    print_status(f"report: {out / 'report.html'}")
 
 
-def summary(metrics: dict[str, Any]) -> str:
+def metrics_summary(metrics: dict[str, Any]) -> str:
     """The final metrics in one line."""
-    from regard.cli.progress import SCORES, shown_score
+    from regard.cli.progress import shown_scores
+    from regard.tasks.table import TASKS
 
-    parts = [shown_score(name, metrics[name]) for name in SCORES if metrics.get(name) is not None]
-    counted = {"sentences": "sentences", "texts": "texts", "evaluated_tokens": "tokens"}
-    size = next(f"{metrics[key]:,} {what}" for key, what in counted.items() if key in metrics)
+    sizes = {"evaluated_tokens": "tokens", **dict([TASKS[str(metrics.get("task", "translate"))].results.size])}
+    size = next(f"{metrics[key]:,} {unit}" for key, unit in sizes.items() if key in metrics)
     size += f", beam {metrics['beam']}" if "beam" in metrics else ""
-    return f"{metrics['set']} set, {size}: {', '.join(parts)}"
+    return f"{metrics['set']} set, {size}: {', '.join(shown_scores(metrics))}"
 
 
-INSTEAD = {
+REPLACED_DATA_KEYS = {
     "pairs": ("src", "tgt"),
     "src": ("pairs",),
     "valid_pairs": ("valid_src", "valid_tgt"),
     "valid_src": ("valid_pairs",),
 }
-"""Flags that name data in another form than a file did, and what they take the place of."""
+"""Data flag -> keys of the config file that it replaces, because they name the same data in another form."""
 
 
-def run_settings(
+def merge_settings(
     config: Path | None, recipe: str | None, flags: dict[str, dict[str, Any]], sets: list[str]
 ) -> dict[str, Any]:
-    """The recipe, changed by the file, changed by the flags, changed by `--set`."""
+    """The settings of the recipe, overridden by the file, then by the flags, then by `--set`."""
     from regard.errors import ConfigError
     from regard.models.config import SIZES
-    from regard.settings import merged, override, read_json, read_toml
-    from regard.train.recipes import RECIPES
+    from regard.settings import merged, override
+    from regard.tasks.settings import read_settings
+    from regard.training.recipes import RECIPES
 
     if recipe is not None and recipe not in RECIPES:
         raise ConfigError(f"--recipe {recipe}: no such recipe; there is {', '.join(RECIPES)}")
     values = RECIPES[recipe] if recipe is not None else {}
     preset = flags.get("model", {}).get("preset")
     if config is not None:
-        values = merged(values, read_json(config) if config.suffix == ".json" else read_toml(config))  # .json: of a run
-    if preset is not None:  # the size that is asked for, not the one that a file wrote out
+        values = merged(values, read_settings(config))
+    if preset is not None:  # the preset overrides sizes that the file writes out
         values = merged(values, {"model": {}})
         for size in SIZES:
             values["model"].pop(size, None)
     given = {table: {key: value for key, value in keys.items() if value is not None} for table, keys in flags.items()}
-    if replaced := [old for flag in given.get("data", {}) for old in INSTEAD.get(flag, ())]:
+    if replaced := [old for flag in given.get("data", {}) for old in REPLACED_DATA_KEYS.get(flag, ())]:
         values = merged(values, {"data": {}})
         for old in replaced:
             values["data"].pop(old, None)

@@ -1,1 +1,1 @@
-"""Corpora on disk become encoded examples, and examples become frozen batches of tensors. No model is known here."""
+"""Reading and checking corpora, encoding them on disk, and making batches of tensors. It knows no model."""

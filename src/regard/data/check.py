@@ -1,7 +1,7 @@
-"""What is wrong with a corpus, before any training: `regard data check`.
+"""Checks a corpus before training: `regard data check`.
 
-It goes on where the readers stop, so one run lists every bad line. Of each pair it keeps about 40 bytes (two hashes and
-its lengths), never the text. It judges lines and characters; tokens are not known here.
+Unlike the readers it does not stop at the first bad line. It keeps about 40 bytes of each pair (two hashes and the
+lengths), never the text. It knows lines and characters, not tokens.
 """
 
 import hashlib
@@ -10,41 +10,39 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.holdout import LONGEST_PIECE
 from regard.data.readers import (
-    Languages,
+    LanguagePair,
     Pair,
     decode_line,
+    display_name,
     pair_format,
     parse_jsonl,
     parse_tsv,
     read_pairs,
     read_raw,
-    shown,
 )
 from regard.errors import DataError
 
-SHOWN = 20  # line numbers listed of each kind
-RATIO = (
-    3.0  # a pair is an outlier when its length ratio is so many times the corpus's median ratio, or so many times less
-)
+SHOWN = 20  # line numbers listed for each kind of problem
+RATIO = 3.0  # a pair is an outlier if its length ratio exceeds or falls below the median ratio by this factor
 RATIO_CHARACTERS = 20  # below this length of the longer side, ratios mean little
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines of one kind: how many, and the first of them, counted from 1."""
+class LineNumbers:
+    """The lines with one kind of problem: their number, and the first line numbers, counted from 1."""
 
     total: int = 0
     first: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, numbers: NDArray[np.integer[Any]]) -> "Lines":
+    def of(cls, numbers: NDArray[np.integer[Any]]) -> "LineNumbers":
         return cls(len(numbers), tuple(numbers[:SHOWN].tolist()))
 
     def __str__(self) -> str:
@@ -56,7 +54,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long the sentences of a side are."""
+    """Statistics of the sentence lengths of one side."""
 
     mean: float = 0.0
     median: float = 0.0
@@ -75,31 +73,31 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class SideReport:
-    """One side of the corpus."""
+    """The report on one side of the corpus."""
 
     name: str
     lines: int
-    empty: Lines
-    misencoded: Lines
-    over_long: Lines
+    empty: LineNumbers
+    misencoded: LineNumbers
+    over_long: LineNumbers
     words: Lengths
     characters: Lengths
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Counts and line numbers. Lengths, duplicates and outliers are of the sound pairs: UTF-8, with text on both sides."""
+    """The report on a corpus. Lengths, duplicates and outliers cover the sound pairs only: UTF-8, text on both sides."""
 
     source: SideReport
     target: SideReport
     sound: int
-    malformed: Lines  # TSV or JSONL lines that hold no pair
-    wide: Lines  # TSV lines with more columns than the two that are read
-    duplicates: Lines  # pairs that occurred before
+    malformed: LineNumbers  # TSV or JSONL lines that hold no pair
+    wide: LineNumbers  # TSV lines with more columns than the two that are read
+    duplicates: LineNumbers  # pairs that occurred before
     repeated_sources: int  # source sentences that occurred before, whatever their translation
-    copies: Lines  # source and target are the same text
+    copies: LineNumbers  # source and target are the same text
     ratio: float  # median of source characters / target characters
-    outliers: Lines  # pairs whose ratio is far from it
+    outliers: LineNumbers  # pairs whose ratio is far from it
     max_length: int
 
     @property
@@ -112,12 +110,12 @@ class CheckReport:
 
     @property
     def usable(self) -> bool:
-        """Whether training would accept the files. Empty, repeated or odd pairs are no obstacle."""
+        """Whether training would accept the files. Empty, repeated or unusual pairs do not matter."""
         broken = self.unequal or self.malformed.total or self.source.misencoded.total or self.target.misencoded.total
         return self.sound > 0 and not broken
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON can hold it."""
+        """The report as JSON values."""
         return {"pairs": self.pairs, "unequal": self.unequal, "usable": self.usable, **asdict(self)}
 
     def to_text(self) -> str:
@@ -158,26 +156,29 @@ def check_corpus(
     source: str | Path | None = None,
     target: str | Path | None = None,
     pairs: str | Path | None = None,
-    languages: Languages = (None, None),
+    languages: LanguagePair = (None, None),
     max_length: int = 256,
 ) -> CheckReport:
-    """Read the whole corpus and say what it holds. Over-long: surely above `max_length` tokens in any tokenisation."""
+    """Read the whole corpus and report on it. Over-long: above `max_length` tokens in any tokenisation."""
     collected = _Collector(max_length)
     if pairs is None:
         assert source is not None, "check_corpus needs source and target, or pairs"
         assert target is not None, "check_corpus needs source and target, or pairs"
-        names = shown(source), shown(target)
+        names = display_name(source), display_name(target)
         for number, raws in enumerate(zip_longest(read_raw(source), read_raw(target)), 1):
             collected.add_raw(number, raws)
     else:
-        names = shown(pairs), shown(pairs)
+        names = display_name(pairs), display_name(pairs)
         for number, pair, wide in _pairs_of(pairs, languages):
             collected.add_pair(number, pair, wide)
     return collected.report(names)
 
 
-def _pairs_of(path: str | Path, languages: Languages) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
-    """Each line's pair, None where it is not UTF-8, or why it is no pair; and whether it has more columns than are read."""
+def _pairs_of(path: str | Path, languages: LanguagePair) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
+    """(line number, pair, whether there are more than two columns) of each line.
+
+    In place of a pair: None if the line is not UTF-8, a `DataError` if it is not a pair.
+    """
     kind = pair_format(path)
     if kind == "tmx":
         yield from ((number, pair, False) for number, pair in enumerate(read_pairs(pairs=path, languages=languages), 1))
@@ -190,8 +191,10 @@ def _pairs_of(path: str | Path, languages: Languages) -> Iterator[tuple[int, Pai
         try:
             if kind == "tsv":
                 yield number, parse_tsv(text, path, number), text.count("\t") > 1
-            else:
+            elif kind == "jsonl":
                 yield number, parse_jsonl(text, path, number, languages), False
+            else:
+                assert_never(kind)
         except DataError as error:
             yield number, error, False
 
@@ -204,7 +207,7 @@ def _decoded(raw: bytes) -> str | None:
 
 
 class _SideCollector:
-    """What is remembered of one side: bad lines, and two numbers for each sound pair."""
+    """Collects the bad lines of one side, and two lengths of each sound pair."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -215,16 +218,16 @@ class _SideCollector:
         return SideReport(
             name=name,
             lines=self.lines,
-            empty=Lines.of(_numbers(self.empty)),
-            misencoded=Lines.of(_numbers(self.misencoded)),
-            over_long=Lines.of(_numbers(self.over_long)),
+            empty=LineNumbers.of(_numbers(self.empty)),
+            misencoded=LineNumbers.of(_numbers(self.misencoded)),
+            over_long=LineNumbers.of(_numbers(self.over_long)),
             words=_lengths(_numbers(self.words), sound),
             characters=_lengths(_numbers(self.characters), sound),
         )
 
 
 class _Collector:
-    """Takes the pairs one by one and makes the report."""
+    """Collects the pairs one by one and makes the report."""
 
     def __init__(self, max_length: int) -> None:
         self.max_length = max_length
@@ -292,13 +295,13 @@ class _Collector:
             source=self.source.report(names[0], sound),
             target=self.target.report(names[1], sound),
             sound=len(sound),
-            malformed=Lines.of(_numbers(self.malformed)),
-            wide=Lines.of(_numbers(self.wide)),
-            duplicates=Lines.of(sound[repeats]),
+            malformed=LineNumbers.of(_numbers(self.malformed)),
+            wide=LineNumbers.of(_numbers(self.wide)),
+            duplicates=LineNumbers.of(sound[repeats]),
             repeated_sources=len(sound) - distinct_sources,
-            copies=Lines.of(_numbers(self.copies)),
+            copies=LineNumbers.of(_numbers(self.copies)),
             ratio=median,
-            outliers=Lines.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
+            outliers=LineNumbers.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
             max_length=self.max_length,
         )
 

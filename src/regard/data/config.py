@@ -1,10 +1,7 @@
-"""What a run reads: the files, their languages, and how much of them is used.
-
-It knows names and numbers only; nothing here opens a file.
-"""
+"""The settings of the data: files, languages and limits. It opens no file."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Literal, Self
 
@@ -13,7 +10,7 @@ from pydantic import Field, model_validator
 from regard.settings import Settings
 
 STDIN = "-"
-LANGUAGE_SETTINGS = "data.src_lang and data.tgt_lang (--src-lang, --tgt-lang)"  # as a complaint names them
+LANGUAGE_SETTINGS = "data.src_lang and data.tgt_lang (--src-lang, --tgt-lang)"  # as error messages name them
 POCKET_LANGUAGES = ("fr", "en")
 POCKET_ALIGNMENTS = "gold"
 
@@ -21,8 +18,8 @@ _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 _FILE_KIND = re.compile(r"txt|raw|tok|bpe|spm|src|trg|tgt|ref|in|out|lc|low|tc|csv|tsv|tab|tmx|xml|dat|bin|log|md")
 
 
-class DataConfig(Settings):
-    """The corpus of a run. With neither `src` nor `pairs`, the pocket French-English corpus is used."""
+class PairData(Settings):
+    """A parallel corpus. With neither `src` nor `pairs`, the pocket French-English corpus is used."""
 
     src: str | None = None
     """Source side of the training text, one sentence a line (.gz is unpacked; `-` is the standard input)."""
@@ -34,7 +31,7 @@ class DataConfig(Settings):
     """Both sides in one file instead of `src` and `tgt`: .tsv, .jsonl or .tmx, also .gz (`-`: TSV from standard input)."""
 
     valid_src: str | None = None
-    """Source side of the validation text. Without validation files 1 % of the training pairs is held out."""
+    """Source side of the validation text. Without validation files, 1 % of the training pairs is held out."""
 
     valid_tgt: str | None = None
     """Target side of the validation text."""
@@ -43,65 +40,43 @@ class DataConfig(Settings):
     """Both sides of the validation text in one file, as `pairs`."""
 
     test_src: str | None = None
-    """Source side of the test text, translated and scored when training ends."""
+    """Source side of the test text, which is translated and scored when training ends."""
 
     test_tgt: str | None = None
     """Target side of the test text."""
 
     alignments: str | None = None
-    """Word alignments of the training text, a line a pair (`0-0 1-2`), that one attention head learns; `gold`: the pocket corpus's."""
-
-    text: str | None = None
-    """Text for a language model (.gz is unpacked; `-` is the standard input)."""
-
-    valid_text: str | None = None
-    """Its validation text. Without it the last tenth of `text` validates, at most a million characters."""
-
-    test_text: str | None = None
-    """Text that the language model is judged by when training ends; without it, the validation text."""
-
-    documents: Literal["file", "line"] = "file"
-    """What is a text to a language model: the lines of a file together, or each line by itself."""
-
-    labelled: str | None = None
-    """Texts to classify, each with its label after the last tab of its line (.gz is unpacked; `-` is the standard input)."""
-
-    valid_labelled: str | None = None
-    """Labelled texts that validate. Without them a seeded tenth of `labelled` does, at most 2,000."""
-
-    test_labelled: str | None = None
-    """Labelled texts that the classifier is judged by when training ends; without them, those that validate."""
-
-    labels_of: Literal["text", "token"] = "text"
-    """What has a label: the text of each line, or each token; then a line is token, tab and label, and a blank line ends a text."""
+    """Word alignments of the training text, one line a pair (`0-0 1-2`), to train an attention head on; `gold`: the pocket corpus's."""
 
     src_lang: str | None = Field(default=None, min_length=1)
-    """Source language, for example "en". Without it the suffix of `src` tells; .tmx and .jsonl need it to choose a side."""
+    """Source language, for example "en". By default the suffix of `src`; .tmx and .jsonl need it to choose a side."""
 
     tgt_lang: str | None = Field(default=None, min_length=1)
     """Target language, for example "de"."""
 
     pocket: int = Field(default=40_000, ge=1)
-    """Training pairs drawn from the pocket corpus when no files are given; 500 others validate and 1,000 test, or as many as train."""
+    """Training pairs drawn from the pocket corpus when no files are given. Up to 500 more validate, up to 1,000 test."""
 
     max_length: int = Field(default=256, ge=1)
-    """Longest example in tokens. Pairs with a longer side, end mark not counted, are skipped; text is cut into contexts of so many."""
+    """Longest example in tokens, without end mark. Pairs with a longer side are skipped."""
 
     seed: int = Field(default=1, ge=0)
-    """Chooses the held-out pairs and the pocket corpus's sentences."""
+    """Seed that chooses the held-out pairs and the pocket corpus's sentences."""
 
     @model_validator(mode="after")
     def _files_fit_together(self) -> Self:
         for source, target in (("src", "tgt"), ("valid_src", "valid_tgt"), ("test_src", "test_tgt")):
             given = {name: getattr(self, name) for name in (source, target)}
-            for name, other in ((source, target), (target, source)):
-                if given[name] is not None and given[other] is None:
+            for name, other_side in ((source, target), (target, source)):
+                if given[name] is not None and given[other_side] is None:
                     raise ValueError(
-                        f"{name} = {given[name]!r} needs {other}, the same sentences in the other language"
+                        f"{name} = {given[name]!r} needs {other_side}, the same sentences in the other language"
                     )
-        for one, both in (("src", "pairs"), ("valid_src", "valid_pairs")):
-            if getattr(self, one) is not None and getattr(self, both) is not None:
-                raise ValueError(f"{one} and {both} exclude each other; give {one} with its target side, or {both}")
+        for source, pairs in (("src", "pairs"), ("valid_src", "valid_pairs")):
+            if getattr(self, source) is not None and getattr(self, pairs) is not None:
+                raise ValueError(
+                    f"{source} and {pairs} exclude each other; give {source} with its target side, or {pairs}"
+                )
         if self.src is None and self.pairs is None:
             for name in ("valid_src", "valid_pairs", "test_src"):
                 if getattr(self, name) is not None:
@@ -117,35 +92,94 @@ class DataConfig(Settings):
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:
-        if STDIN in (self.test_src, self.test_tgt, self.test_text, self.test_labelled):
-            raise ValueError("test texts must be files; standard input is for training or validation text")
         pairs = (self.src, self.tgt, self.pairs, self.valid_src, self.valid_tgt, self.valid_pairs)
-        inputs = (*pairs, self.alignments, self.text, self.valid_text, self.labelled, self.valid_labelled)
-        if inputs.count(STDIN) > 1:
-            raise ValueError(
-                "standard input '-' can be read only once; give the other side as a file, or use pairs = '-'"
-            )
+        check_standard_input((*pairs, self.alignments), (self.test_src, self.test_tgt))
         return self
 
 
-def languages(config: DataConfig) -> tuple[str | None, str | None]:
-    """Source and target language: as set, else by the files' suffixes (`train.en`, `train.en.gz`), else unknown."""
+class TextData(Settings):
+    """Text for a language model."""
+
+    text: str | None = None
+    """Text for a language model (.gz is unpacked; `-` is the standard input)."""
+
+    valid_text: str | None = None
+    """Validation text. By default the last tenth of `text`, at most a million characters, is held out."""
+
+    test_text: str | None = None
+    """Test text, which is scored when training ends. By default the validation text."""
+
+    documents: Literal["file", "line"] = "file"
+    """Unit of text: the whole file is one document, or each line is a document."""
+
+    tgt_lang: str | None = Field(default=None, min_length=1)
+    """The language, for example "en"."""
+
+    max_length: int = Field(default=256, ge=1)
+    """Longest context in tokens; longer documents are cut into contexts."""
+
+    @model_validator(mode="after")
+    def _one_standard_input(self) -> Self:
+        check_standard_input((self.text, self.valid_text), (self.test_text,))
+        return self
+
+
+class LabelledData(Settings):
+    """Labelled texts."""
+
+    labelled: str | None = None
+    """Texts to classify, each with its label after the last tab of its line (.gz is unpacked; `-` is the standard input)."""
+
+    valid_labelled: str | None = None
+    """Labelled validation texts. By default a random tenth of `labelled`, at most 2,000, is held out."""
+
+    test_labelled: str | None = None
+    """Labelled test texts, which are scored when training ends. By default the validation texts."""
+
+    labels_of: Literal["text", "token"] = "text"
+    """Unit that has a label: the text of each line, or each token. Then a line is token, tab and label; a blank line ends a text."""
+
+    tgt_lang: str | None = Field(default=None, min_length=1)
+    """The language, for example "en"."""
+
+    max_length: int = Field(default=256, ge=1)
+    """Longest text in tokens; longer ones are skipped."""
+
+    seed: int = Field(default=1, ge=0)
+    """Seed that chooses the held-out texts."""
+
+    @model_validator(mode="after")
+    def _one_standard_input(self) -> Self:
+        check_standard_input((self.labelled, self.valid_labelled), (self.test_labelled,))
+        return self
+
+
+def check_standard_input(inputs: Sequence[str | None], tests: Sequence[str | None]) -> None:
+    """Refuse standard input that would be read twice, or as a test text."""
+    if STDIN in tests:
+        raise ValueError("test texts must be files; standard input is for training or validation text")
+    if inputs.count(STDIN) > 1:
+        raise ValueError("standard input '-' can be read only once; give the other side as a file, or use pairs = '-'")
+
+
+def languages(config: PairData) -> tuple[str | None, str | None]:
+    """Source and target language: the settings, else the files' suffixes (`train.en`, `train.en.gz`), else None."""
     if config.src is None and config.pairs is None:
         return config.src_lang or POCKET_LANGUAGES[0], config.tgt_lang or POCKET_LANGUAGES[1]
     return config.src_lang or _language_of(config.src), config.tgt_lang or _language_of(config.tgt)
 
 
 def find_language(wanted: str, tags: Iterable[str]) -> str | None:
-    """The tag that is `wanted`, else the first more special one: `en` finds `en`, `EN`, `en-US`, `en_GB`."""
+    """The tag that equals `wanted`, else the first regional variant: `en` finds `en`, `EN`, `en-US`, `en_GB`."""
     plain = wanted.lower().replace("_", "-")
-    special = None
+    variant = None
     for tag in tags:
         candidate = tag.lower().replace("_", "-")
         if candidate == plain:
             return tag
-        if special is None and candidate.startswith(f"{plain}-"):
-            special = tag
-    return special
+        if variant is None and candidate.startswith(f"{plain}-"):
+            variant = tag
+    return variant
 
 
 def _language_of(path: str | None) -> str | None:

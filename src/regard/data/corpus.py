@@ -1,12 +1,12 @@
-"""An encoded corpus on disk: flat arrays of token ids that are mapped into memory, never loaded.
+"""An encoded parallel corpus on disk: flat arrays of token ids, mapped into memory.
 
-    source.ids, target.ids           every token of every example, one after the other, without end marks
-    source.offsets, target.offsets   where each example begins, and at last where the last one ends
-    lines                            the line of the input that each example came from, counted from 1
-    corpus.json                      format, counts and types; what the sizes of the files are checked against
+    source.ids, target.ids           the tokens of all examples, concatenated, without end marks
+    source.offsets, target.offsets   the offset of each example, and the total
+    lines                            the input line of each example, counted from 1
+    corpus.json                      format, counts and types; the file sizes are checked against them
 
-Opening takes the same time for ten pairs and for ten million. Writing holds one chunk of text at a time. It knows
-nothing of where the pairs came from.
+Opening takes the same time for ten pairs and for ten million. Writing holds one chunk of text in memory. It does not know
+where the pairs come from.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.encoding import NumberedPair, encoded, id_type
+from regard.data.encoding import NumberedPair, encode_chunks, id_type
 from regard.data.processes import default_workers
 from regard.errors import DataError
 from regard.files import to_json
@@ -35,32 +35,32 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the pairs: `read` is the sum of the others."""
+    """The numbers of pairs read, kept and skipped; `read` is the sum of the others."""
 
     read: int = 0
     kept: int = 0
     too_long: int = 0
-    empty: int = 0  # one side or both hold no token
+    empty: int = 0  # at least one side has no token
     held_out: int = 0  # taken for validation
-    duplicates_of_validation: int = 0  # equal to a held-out pair in both sides, so not trained on
+    duplicates_of_validation: int = 0  # exact copies of a held-out pair, so not trained on
 
 
 class Corpus:
-    """The examples of a directory that `write_corpus` filled. Ids carry no end mark."""
+    """The encoded pairs that `write_corpus` wrote to a directory. Ids have no end mark."""
 
     def __init__(self, directory: Path, description: dict[str, Any]) -> None:
         examples = int(description["counts"]["kept"])
         self.directory = directory
         self.counts = Counts(**description["counts"])
         self.max_length = int(description["max_length"])
-        self._lines = mapped(directory / "lines", OFFSET, examples)
+        self._lines = memory_map(directory / "lines", OFFSET, examples)
         self._offsets, self._ids = {}, {}
         for side in _SIDES:
             tokens = int(description[side]["tokens"])
-            self._ids[side] = mapped(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
-            offsets = mapped(directory / f"{side}.offsets", OFFSET, examples + 1)
+            self._ids[side] = memory_map(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
+            offsets = memory_map(directory / f"{side}.offsets", OFFSET, examples + 1)
             if offsets[0] != 0 or offsets[-1] != tokens:
-                raise damaged(directory / f"{side}.offsets")
+                raise damaged_file(directory / f"{side}.offsets")
             self._offsets[side] = offsets
 
     @classmethod
@@ -77,25 +77,25 @@ class Corpus:
         except DataError:
             raise
         except (OSError, ValueError, KeyError, TypeError):
-            raise damaged(path) from None
+            raise damaged_file(path) from None
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def source(self, example: int) -> NDArray[np.integer[Any]]:
-        """[S] token ids."""
+        """[S] source token ids of one example."""
         return self._tokens("source", example)
 
     def target(self, example: int) -> NDArray[np.integer[Any]]:
-        """[T] token ids."""
+        """[T] target token ids of one example."""
         return self._tokens("target", example)
 
     def sources(self, examples: NDArray[np.int64]) -> Packed:
-        """The token ids of several examples, as fast as of one."""
+        """The source token ids of several examples."""
         return self._rows("source", examples)
 
     def targets(self, examples: NDArray[np.int64]) -> Packed:
-        """The token ids of several examples."""
+        """The target token ids of several examples."""
         return self._rows("target", examples)
 
     @cached_property
@@ -140,9 +140,9 @@ def write_numbered(
     max_length: int,
     workers: int | None = None,
 ) -> Counts:
-    """`write_corpus` for pairs that bring their line numbers, because some lines are left out.
+    """`write_corpus` for pairs with line numbers, where some lines are left out.
 
-    A large corpus is encoded by several processes, by default one for each processor; the files are the same.
+    Several processes encode a large corpus, by default one a processor. The number of processes does not change the files.
     """
     directory.mkdir(parents=True, exist_ok=True)
     read = empty = too_long = kept = 0
@@ -150,7 +150,7 @@ def write_numbered(
         lines = files.enter_context((directory / "lines").open("wb"))
         source = RowWriter(files, directory / "source", id_type(tokenizers.source))
         target = RowWriter(files, directory / "target", id_type(tokenizers.target))
-        chunks = encoded(pairs, tokenizers, max_length, workers or default_workers())
+        chunks = encode_chunks(pairs, tokenizers, max_length, workers or default_workers())
         for chunk in files.enter_context(closing(chunks)):
             lines.write(chunk.lines.astype(OFFSET).tobytes())
             source.add(chunk.source)
@@ -170,7 +170,7 @@ def write_numbered(
 
 
 class RowWriter:
-    """The two growing files of rows of numbers: `.ids`, all of them, and `.offsets`, where each row begins."""
+    """Writes rows of ids to two files: `.ids`, the concatenated rows, and `.offsets`, the offset of each row."""
 
     def __init__(self, files: ExitStack, stem: Path, kind: np.dtype[Any]) -> None:
         self.type = kind
@@ -180,7 +180,7 @@ class RowWriter:
         self.offsets.write(np.zeros(1, dtype=OFFSET).tobytes())
 
     def add(self, rows: Packed) -> None:
-        # Through `write`, not `tofile`: only the former says why a disk refused.
+        # `write` instead of `tofile`, which does not report why the disk failed.
         self.offsets.write((self.tokens + np.cumsum(rows.lengths)).astype(OFFSET).tobytes())
         self.ids.write(rows.ids.astype(self.type).tobytes())
         self.tokens += len(rows.ids)
@@ -189,13 +189,15 @@ class RowWriter:
         return {"type": self.type.str, "tokens": self.tokens}
 
 
-def mapped(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+def memory_map(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+    """The file as an array of `count` numbers, mapped into memory; a `DataError` if its size is wrong."""
     if path.stat().st_size != count * kind.itemsize:
-        raise damaged(path)
+        raise damaged_file(path)
     if count == 0:
         return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
     return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
 
 
-def damaged(path: Path) -> DataError:
+def damaged_file(path: Path) -> DataError:
+    """The error of a missing or damaged file of a prepared corpus."""
     return DataError(f"{path}: missing or damaged; delete {path.parent} and run the same command again")

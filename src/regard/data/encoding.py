@@ -1,7 +1,4 @@
-"""Chunks of sentence pairs to ids: the part of writing a corpus that takes time, and that several processes can share.
-
-It knows nothing of files.
-"""
+"""Encodes sentence pairs into ids, chunk by chunk, in several processes. It knows no files."""
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,15 +14,15 @@ from regard.text.packed import Packed
 from regard.text.tokenizer import Tokenizer
 
 CHUNK_PAIRS = 20_000
-CHUNK_CHARACTERS = 8_000_000  # very long lines end a chunk sooner
-ALONE_PAIRS = 100_000  # below so many, starting other processes takes longer than they save
+CHUNK_CHARACTERS = 8_000_000  # a chunk of very long lines has fewer pairs
+ALONE_PAIRS = 100_000  # for fewer pairs, starting processes does not pay
 
 NumberedPair = tuple[int, tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Some pairs, and the lines that they come from."""
+    """A chunk of pairs and their line numbers."""
 
     lines: list[int] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
@@ -34,7 +31,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What a chunk becomes. `read` is the number of its pairs, of which the empty and the too long are left out."""
+    """An encoded chunk, without empty and too long pairs. `read` counts all of its pairs."""
 
     lines: NDArray[np.int64]
     source: Packed
@@ -44,15 +41,15 @@ class Encoded:
     too_long: int
 
 
-def encoded(
+def encode_chunks(
     pairs: Iterable[NumberedPair], tokenizers: TokenizerPair, max_length: int, workers: int
 ) -> Generator[Encoded, None, None]:
-    """What chunk after chunk of the pairs becomes; a large corpus is encoded by so many processes. Close it if not used up."""
+    """The encoded chunks, in order. `workers` processes encode a large corpus. Close the generator if it is not exhausted."""
     return ordered_map(partial(Encoder, tokenizers, max_length), chunks(pairs), workers, ALONE_PAIRS // CHUNK_PAIRS)
 
 
 class Encoder:
-    """A function from chunks to ids. It remembers words from chunk to chunk."""
+    """Encodes chunks. Its tokenisers cache words between chunks."""
 
     def __init__(self, tokenizers: TokenizerPair, max_length: int) -> None:
         self._max_length = max_length
@@ -76,12 +73,12 @@ class Encoder:
 
 
 def id_type(tokenizer: Tokenizer) -> np.dtype[Any]:
-    """The smallest type that holds every id."""
+    """The smallest integer type that holds every id of the vocabulary."""
     return np.dtype("<u2" if len(tokenizer.vocabulary) < 65_536 else "<u4")
 
 
 def chunks(pairs: Iterable[NumberedPair]) -> Iterator[Chunk]:
-    """The same pairs, many at a time."""
+    """The pairs in chunks."""
     chunk, characters = Chunk(), 0
     for line, (source, target) in pairs:
         chunk.lines.append(line)

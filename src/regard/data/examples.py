@@ -1,7 +1,7 @@
-"""What a run trains on, whatever its task: which examples make the batches of an epoch, and the tensors they become.
+"""Training examples of each task: sentence pairs, contexts of a text, and labelled texts, as batches of an epoch.
 
-All is a pure function of the corpus, the seed and the epoch, so nothing has to be saved to resume in the middle of an epoch. It sees ids,
-never text or a model.
+Batches are a pure function of the corpus, the seed and the epoch, so nothing has to be saved to resume in the middle of an epoch. It sees
+ids, never text or a model.
 
 Shapes: N examples, B examples of a batch, R readings of each, T tokens.
 """
@@ -15,40 +15,40 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.alignments import WordLinks
-from regard.data.batches import Batch, ended, make_batch, padded, plan, split
+from regard.data.batches import Batch, make_batch, pad_rows, plan, split, with_end_marks
 from regard.data.corpus import Corpus
 from regard.data.labelled import LabelledCorpus
 from regard.data.texts import TextCorpus
 from regard.text.build import TokenizerPair
 
 Numbers = NDArray[np.int64]
-"""Which examples, by number."""
+"""Numbers of examples in the corpus."""
 
 
 class ExampleSet(Protocol):
-    """A corpus as batches."""
+    """A corpus that can be split into batches."""
 
     def __len__(self) -> int: ...
 
     def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
-        """The examples of each batch of an epoch, in order; each holds at most so many tokens, padding included."""
+        """The examples of each batch of an epoch, in order. A batch has at most `batch_tokens` tokens, padding included."""
         ...
 
     def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
-        """A batch of this epoch cut into parts of about equally many tokens; some are empty where examples are few."""
+        """A batch split into parts of about equally many tokens. Parts may be empty if examples are few."""
         ...
 
     def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
-        """The tensors of these examples of this epoch."""
+        """The tensors of these examples in this epoch."""
         ...
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        """Where these examples came from, for messages."""
+        """The origin of these examples, such as line numbers, for messages."""
         ...
 
 
-class Pairs:
-    """Sentence pairs, segmented anew in each epoch where there is BPE-dropout; with links where these are given."""
+class PairExamples:
+    """Sentence pairs, with BPE-dropout (a new segmentation in each epoch) and word alignments if given."""
 
     def __init__(
         self, corpus: Corpus, tokenizers: TokenizerPair, dropout: float = 0.0, links: WordLinks | None = None
@@ -68,14 +68,14 @@ class Pairs:
         return make_batch(self.corpus, numbers, self._tokenizers, self._dropout, seed, epoch, readings, self._links)
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+        return f"training lines {_first_numbers([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
 
 
-class Contexts:
+class ContextExamples:
     """Documents cut into contexts, each with the start token before it."""
 
     def __init__(self, corpus: TextCorpus, pad: int, longest: int, *, moving: bool) -> None:
-        """moving: the epoch decides where long documents are first cut; else the first context is as long as the others."""
+        """`moving`: the first context of a long document has a random length, different in each epoch."""
         self.corpus, self._pad, self._longest, self._moving = corpus, pad, longest, moving
         self._cut = lru_cache(maxsize=2)(self._cut_now)
 
@@ -84,7 +84,7 @@ class Contexts:
 
     def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
         _, lengths = self._cut(seed, epoch)
-        return plan(lengths - 1, lengths - 1, batch_tokens, seed, epoch)  # the end mark is counted already
+        return plan(lengths - 1, lengths - 1, batch_tokens, seed, epoch)  # `plan` adds one for an end mark
 
     def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
         _, lengths = self._cut(seed, epoch)
@@ -108,10 +108,10 @@ class Contexts:
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         starts, _ = self._cut(seed, epoch)
-        return f"contexts from training tokens {_some([int(starts[number]) + 1 for batch in batches for number in batch])} on"
+        return f"contexts from training tokens {_first_numbers([int(starts[number]) + 1 for batch in batches for number in batch])} on"
 
     def _cut_now(self, seed: int, epoch: int) -> tuple[Numbers, Numbers]:
-        """Where each context begins, and how many tokens it has; together they are all tokens."""
+        """(start, length) of each context. Together the contexts cover all tokens."""
         offsets, longest = self.corpus.offsets, self._longest
         sizes = np.diff(offsets)
         first = np.full(len(sizes), longest, dtype=np.int64)
@@ -126,8 +126,8 @@ class Contexts:
         return starts, ends - starts
 
 
-class Texts:
-    """Labelled texts; a batch expects one label of each, or of tagged ones a label where a word ends."""
+class LabelledExamples:
+    """Labelled texts. A text has one label, or a label at the last token of each word if it is tagged."""
 
     def __init__(self, corpus: LabelledCorpus, pad: int, end: int, labels: int) -> None:
         self.corpus, self._pad, self._end, self._labels = corpus, pad, end, labels
@@ -146,7 +146,7 @@ class Texts:
         rows = self.corpus.texts(np.tile(chosen, readings))
         labels = torch.from_numpy(self._expected(chosen))
         return Batch(
-            source=torch.from_numpy(ended(padded(rows, self._pad), rows.lengths, self._end)),
+            source=torch.from_numpy(with_end_marks(pad_rows(rows, self._pad), rows.lengths, self._end)),
             target_in=torch.full_like(labels, self._labels),
             target_out=labels,
             indices=tuple(chosen.tolist()),
@@ -154,14 +154,14 @@ class Texts:
         )
 
     def _expected(self, chosen: Numbers) -> Numbers:
-        """[B, 1], or of tagged texts [B, T]; the number of labels stands where none is expected."""
+        """[B, 1] labels, or [B, T] for tagged texts; the number of labels marks positions without a label."""
         if self.corpus.tagged:
-            return padded(self.corpus.tags(chosen), self._labels)
+            return pad_rows(self.corpus.tags(chosen), self._labels)
         return self.corpus.labels[chosen][:, None]
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        return f"training lines {_some([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+        return f"training lines {_first_numbers([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
 
 
-def _some(numbers: Sequence[int]) -> str:
+def _first_numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:5])) + (", .." if len(numbers) > 5 else "")

@@ -1,7 +1,4 @@
-"""The texts that a `DataConfig` names, opened as often as they are needed: files, or the pocket corpus.
-
-Both are streams of pairs here, with a fingerprint of their content, so that what follows need not tell them apart.
-"""
+"""The inputs of a translation run: files or the pocket corpus, both as streams of pairs with a fingerprint."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.data.alignments import read_links
-from regard.data.config import DataConfig, languages
-from regard.data.readers import Pair, opened, pair_format, read_pairs, shown
+from regard.data.config import PairData, languages
+from regard.data.readers import Pair, display_name, open_bytes, pair_format, read_pairs
 from regard.errors import DataError
 from regard.metrics.alignment import Links, to_pharaoh
 
@@ -20,26 +17,26 @@ INPUT_ROLES = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where the pairs of a run come from."""
+    """The training, validation and test pairs of a run. Streams can be opened more than once."""
 
     name: str  # of the training text, for messages
     valid_name: str
     training: Callable[[], Iterator[Pair]]
-    validation: Callable[[], Iterator[Pair]] | None  # None: hold some of the training pairs out
+    validation: Callable[[], Iterator[Pair]] | None  # None: hold out training pairs
     fingerprint: dict[str, str]  # role of each text -> hash of its content
     test_pairs: list[Pair] | None
     valid_alignments: Sequence[Links] | None = None
     test_alignments: Sequence[Links] | None = None
-    alignments: Callable[[], Iterator[Links]] | None = None  # of the training pairs, where one asks for them
+    alignments: Callable[[], Iterator[Links]] | None = None  # of the training pairs, if set in the config
 
 
-def open_inputs(data: DataConfig) -> Inputs:
-    """The inputs of a run whose files are all seekable; every missing file is complained of here, before any work."""
+def open_inputs(data: PairData) -> Inputs:
+    """Open the inputs of a run; all files must be seekable. A missing file is a `DataError` here, before any work."""
     return _pocket(data) if data.src is None and data.pairs is None else _files(data)
 
 
-def _files(data: DataConfig) -> Inputs:
-    spoken = languages(data)
+def _files(data: PairData) -> Inputs:
+    language_pair = languages(data)
     paths = {role: path for role in INPUT_ROLES if (path := getattr(data, role)) is not None}
     with ThreadPoolExecutor() as threads:
         fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
@@ -55,14 +52,14 @@ def _files(data: DataConfig) -> Inputs:
     valid_name = _named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else f"{name} (held out)"
 
     def training() -> Iterator[Pair]:
-        return read_pairs(data.src, data.tgt, data.pairs, spoken)
+        return read_pairs(data.src, data.tgt, data.pairs, language_pair)
 
     links = data.alignments
     return Inputs(
         name=name,
         valid_name=valid_name,
         training=training,
-        validation=(lambda: read_pairs(data.valid_src, data.valid_tgt, data.valid_pairs, spoken))
+        validation=(lambda: read_pairs(data.valid_src, data.valid_tgt, data.valid_pairs, language_pair))
         if has_validation
         else None,
         fingerprint=fingerprint,
@@ -71,16 +68,16 @@ def _files(data: DataConfig) -> Inputs:
     )
 
 
-def _pocket(data: DataConfig) -> Inputs:
-    # the generator's word lists are read only by who needs them
+def _pocket(data: PairData) -> Inputs:
+    # imported here, since it reads large word lists
     from regard.data.pocket.corpus import TEST, VALID, pocket_split
 
-    most = data.pocket  # a small corpus is judged by no more than it is learned from
-    split = pocket_split(train=most, valid=min(VALID, most), test=min(TEST, most), seed=data.seed)
+    size = data.pocket  # validation and test set are no larger than the training set
+    split = pocket_split(train=size, valid=min(VALID, size), test=min(TEST, size), seed=data.seed)
     train, valid, test = (
         [(pair.french, pair.english) for pair in part] for part in (split.train, split.valid, split.test)
     )
-    # By its text, not by its settings: a generator that was changed since is another corpus.
+    # Of the text, not of the settings: a changed generator makes another corpus.
     fingerprint = {"pocket": _digest_of(train), "pocket.valid": _digest_of(valid)}
     if data.alignments is not None:
         fingerprint["pocket.alignments"] = _digest_of([to_pharaoh(pair.alignment)] for pair in split.train)
@@ -98,9 +95,9 @@ def _pocket(data: DataConfig) -> Inputs:
 
 
 def digest_of(path: str | Path) -> str:
-    """The SHA-256 of a file's text; of the unpacked text for .gz, which carries the time of its packing."""
+    """The SHA-256 of a file's content; of the unpacked content for .gz, whose header holds a time."""
     digest = hashlib.sha256()
-    with opened(path) as file:
+    with open_bytes(path) as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
@@ -114,4 +111,6 @@ def _digest_of(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _named(source: str | None, target: str | None, pairs: str | None) -> str:
-    return shown(pairs) if pairs is not None else f"{shown(source or '')} and {shown(target or '')}"
+    return (
+        display_name(pairs) if pairs is not None else f"{display_name(source or '')} and {display_name(target or '')}"
+    )

@@ -1,8 +1,8 @@
-"""Labelled texts, encoded on disk and mapped into memory; read, split and kept as `data.prepare` keeps pairs.
+"""Labelled texts: read, split, encoded on disk and mapped into memory. The cache is that of `data.prepare`.
 
     cache/<key>/tokenizers/  labels.json  train/  valid/  [test/]  prepared.json      each with  ids  offsets  labels  labelled.json
 
-A line is a text, a tab and its label; of tagged text a token, a tab and its label, and a blank line ends a text. Nothing here knows a
+A line is a text, a tab and its label. In tagged text a line is a token, a tab and its label, and a blank line ends a text. It knows no
 model.
 """
 
@@ -19,52 +19,52 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.config import DataConfig
-from regard.data.corpus import OFFSET, damaged, mapped
+from regard.data.config import LabelledData
+from regard.data.corpus import OFFSET, damaged_file, memory_map
 from regard.data.encoding import id_type
-from regard.data.entries import entry, settled
+from regard.data.entries import cached_entry, seekable_inputs
 from regard.data.inputs import digest_of
-from regard.data.prepare import Progress, reported
-from regard.data.readers import read_lines, shown
+from regard.data.prepare import PreparationListener, with_progress
+from regard.data.readers import display_name, read_lines
 from regard.errors import DataError
 from regard.files import to_json
-from regard.text.build import TokenizerPair, known_by, learn_single, load_tokenizers, save_tokenizers
-from regard.text.config import TextConfig
+from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
+from regard.text.config import OneTextConfig
 from regard.text.normalise import normalise
 from regard.text.packed import Packed, take
 from regard.text.tokenizer import Tokenizer, word_ends
 
 FORMAT = 2
 ROLES = ("labelled", "valid_labelled", "test_labelled")
-HELD_OUT, MOST_HELD_OUT = 10, 2_000  # one text in so many, and at most so many
+HELD_OUT, MOST_HELD_OUT = 10, 2_000  # one text in 10 is held out, at most 2,000
 CHUNK = 20_000  # texts
 
 
 class Labelled(NamedTuple):
-    """A text with its label; tagged, with the label of each of its words."""
+    """A text with its label, or with one label a word if it is tagged."""
 
-    line: int  # where it begins
+    line: int  # the first line of the text
     text: str
     labels: tuple[str, ...]
 
 
 class LabelledCorpus:
-    """The texts of a directory that `write_labelled` filled."""
+    """The encoded texts that `write_labelled` wrote to a directory."""
 
     def __init__(self, directory: Path) -> None:
         path = directory / "labelled.json"
         try:
-            about = json.loads(path.read_text(encoding="utf-8"))
-            texts, tokens = int(about["texts"]), int(about["tokens"])
-            self.tagged = about["labels_of"] == "token"
-            self.too_long, self.empty = int(about["too_long"]), int(about["empty"])
-            self._ids: NDArray[np.integer[Any]] = mapped(directory / "ids", np.dtype(about["type"]), tokens)
-            self._offsets: NDArray[np.int64] = mapped(directory / "offsets", OFFSET, texts + 1)
-            # of each text; or, tagged, of each token, where only the last of a word has one: the others the number of labels
-            self.labels: NDArray[np.int64] = mapped(directory / "labels", OFFSET, tokens if self.tagged else texts)
-            self.lines: NDArray[np.int64] = mapped(directory / "lines", OFFSET, texts)
+            description = json.loads(path.read_text(encoding="utf-8"))
+            texts, tokens = int(description["texts"]), int(description["tokens"])
+            self.tagged = description["labels_of"] == "token"
+            self.too_long, self.empty = int(description["too_long"]), int(description["empty"])
+            self._ids: NDArray[np.integer[Any]] = memory_map(directory / "ids", np.dtype(description["type"]), tokens)
+            self._offsets: NDArray[np.int64] = memory_map(directory / "offsets", OFFSET, texts + 1)
+            # One label a text; or one a token if tagged, where tokens before the last of a word have the number of labels.
+            self.labels: NDArray[np.int64] = memory_map(directory / "labels", OFFSET, tokens if self.tagged else texts)
+            self.lines: NDArray[np.int64] = memory_map(directory / "lines", OFFSET, texts)
         except (OSError, ValueError, KeyError, TypeError):
-            raise damaged(path) from None
+            raise damaged_file(path) from None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -89,7 +89,7 @@ class PreparedLabelled:
 
     key: str
     language: str | None
-    tokenizers: TokenizerPair  # the same one twice
+    tokenizers: TokenizerPair  # both are the same
     labels: tuple[str, ...]
     train: LabelledCorpus
     valid: LabelledCorpus
@@ -98,27 +98,29 @@ class PreparedLabelled:
 
 
 def prepare_labelled(
-    data: DataConfig,
-    text: TextConfig,
+    data: LabelledData,
+    text: OneTextConfig,
     cache: Path,
-    progress: Progress | None = None,
-    known: TokenizerPair | None = None,
+    progress: PreparationListener | None = None,
+    base_tokenizers: TokenizerPair | None = None,
 ) -> PreparedLabelled:
-    """Encode what `data` names with a tokeniser learned as `text` says, or a known one, or reuse the entry of `cache` that holds it."""
-    with settled(data, ROLES, cache) as files:
+    """Encode the texts of `data`, or reuse their entry in `cache`. Learns a tokeniser unless `base_tokenizers` are given."""
+    with seekable_inputs(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
         held_out = "valid_labelled" not in paths
-        depends = {
+        key_parts = {
             "format": FORMAT,
             "inputs": {role: digest_of(path) for role, path in paths.items()},
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
             "labels_of": data.labels_of,
             "max_length": data.max_length,
             "seed": data.seed if held_out else None,
-            **known_by(known),
+            **tokenizers_fingerprint(base_tokenizers),
         }
-        key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32]
-        directory, record = entry(cache, key, lambda staging: _build(staging, files, text, progress, known))
+        key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
+        directory, record = cached_entry(
+            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers)
+        )
         return PreparedLabelled(
             key=key,
             language=data.tgt_lang,
@@ -132,24 +134,24 @@ def prepare_labelled(
 
 
 def read_labelled(path: str | Path) -> Iterator[Labelled]:
-    """Every line that is not blank: its number, its text, and what stands behind the last tab."""
+    """The labelled text of every line that is not blank; the label follows the last tab."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         text, label = split_label(line)
         if not label:
-            raise DataError(f"{shown(path)}:{number}: no label; each line must be text<TAB>label")
+            raise DataError(f"{display_name(path)}:{number}: no label; each line must be text<TAB>label")
         yield Labelled(number, text, (label,))
 
 
 def split_label(line: str) -> tuple[str, str]:
-    """The text before a line's last tab, and the label behind it; empty where there is none."""
+    """(text before the last tab, label after it); the label is empty if there is none."""
     text, tab, label = line.rpartition("\t")
     return (text, label.strip()) if tab else (line, "")
 
 
-def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[Labelled]:
-    """Every text between blank lines: the line it begins at, its tokens as one text, and the last column of each."""
+def read_tagged(path: str | Path, normaliser: Callable[[str], str]) -> Iterator[Labelled]:
+    """The tagged texts, which blank lines separate; the label of a token is its last column."""
     words: list[str] = []
     labels: list[str] = []
     number = 0
@@ -161,10 +163,12 @@ def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[
             continue
         token, label = line.partition("\t")[0], split_label(line)[1]
         if not label:
-            raise DataError(f"{shown(path)}:{number}: no label; each line must be token<TAB>label, or blank")
-        word = normalised(token)
+            raise DataError(f"{display_name(path)}:{number}: no label; each line must be token<TAB>label, or blank")
+        word = normaliser(token)
         if len(word.split()) != 1:
-            raise DataError(f"{shown(path)}:{number}: {token!r} is not one word; a token is one, without white space")
+            raise DataError(
+                f"{display_name(path)}:{number}: {token!r} is not one word; a token is one, without white space"
+            )
         words.append(word)
         labels.append(label)
     if words:
@@ -172,12 +176,16 @@ def read_tagged(path: str | Path, normalised: Callable[[str], str]) -> Iterator[
 
 
 def _build(
-    staging: Path, data: DataConfig, text: TextConfig, progress: Progress | None, known: TokenizerPair | None
+    staging: Path,
+    data: LabelledData,
+    text: OneTextConfig,
+    progress: PreparationListener | None,
+    base_tokenizers: TokenizerPair | None,
 ) -> dict[str, object]:
     assert data.labelled is not None
-    name = shown(data.labelled)
-    read = partial(read_tagged, normalised=_normaliser(text)) if data.labels_of == "token" else read_labelled
-    train = list(reported(read(data.labelled), "reading", progress))
+    name = display_name(data.labelled)
+    read = partial(read_tagged, normaliser=_normaliser(text)) if data.labels_of == "token" else read_labelled
+    train = list(with_progress(read(data.labelled), "reading", progress))
     if not train:
         raise DataError(f"{name}: no labelled texts in it; give a file that has some")
     counts = Counter(label for row in train for label in row.labels)
@@ -187,12 +195,12 @@ def _build(
             f"{name}: only one label, {labels[0]!r}, so there is nothing to tell apart; add texts of another"
         )
     if data.valid_labelled is not None:
-        parts = {"train": train, "valid": _known(data.valid_labelled, read, labels)}
+        parts = {"train": train, "valid": _read_evaluation_texts(data.valid_labelled, read, labels)}
     else:
         parts = dict(zip(("train", "valid"), _held_out(train, counts, data.seed, name), strict=True))
     if data.test_labelled is not None:
-        parts["test"] = _known(data.test_labelled, read, labels)
-    tokenizers = known or learn_single(text, (row.text for row in parts["train"]))
+        parts["test"] = _read_evaluation_texts(data.test_labelled, read, labels)
+    tokenizers = base_tokenizers or learn_single(text, (row.text for row in parts["train"]))
     save_tokenizers(tokenizers, staging / "tokenizers")
     for part, rows in parts.items():
         write_labelled(staging / part, rows, tokenizers.source, labels, data.max_length, data.labels_of)
@@ -203,33 +211,35 @@ def _build(
     return {"format": FORMAT, "labels": labels}
 
 
-def _normaliser(text: TextConfig) -> Callable[[str], str]:
+def _normaliser(text: OneTextConfig) -> Callable[[str], str]:
     return partial(normalise, form=text.form, lowercase=text.lowercase)
 
 
-def _known(path: str, read: Callable[[str], Iterator[Labelled]], labels: Sequence[str]) -> list[Labelled]:
-    """All of a file, whose labels must be among those that are trained on."""
+def _read_evaluation_texts(
+    path: str, read: Callable[[str], Iterator[Labelled]], labels: Sequence[str]
+) -> list[Labelled]:
+    """The texts of a validation or test file. Its labels must occur in the training texts."""
     rows = list(read(path))
     if not rows:
-        raise DataError(f"{shown(path)}: no labelled texts in it; give a file that has some")
-    strange = strange_label(rows, labels)
-    if strange is not None:
+        raise DataError(f"{display_name(path)}: no labelled texts in it; give a file that has some")
+    unknown = unknown_label(rows, labels)
+    if unknown is not None:
         raise DataError(
-            f"{shown(path)}:{strange[0]}: label {strange[1]!r} is not in the training texts; mend the line or leave it out"
+            f"{display_name(path)}:{unknown[0]}: label {unknown[1]!r} is not in the training texts; mend the line or leave it out"
         )
     return rows
 
 
-def strange_label(rows: Sequence[Labelled], labels: Sequence[str]) -> tuple[int, str] | None:
-    """The first label that is none of `labels`, and the line that it stands in."""
-    found = ((row.line + n, label) for row in rows for n, label in enumerate(row.labels))  # words stand line by line
-    return next(((line, label) for line, label in found if label not in labels), None)
+def unknown_label(rows: Sequence[Labelled], labels: Sequence[str]) -> tuple[int, str] | None:
+    """(line, label) of the first label that is not in `labels`, or None."""
+    numbered = ((row.line + n, label) for row in rows for n, label in enumerate(row.labels))  # one word a line
+    return next(((line, label) for line, label in numbered if label not in labels), None)
 
 
 def _held_out(
     rows: list[Labelled], counts: Counter[str], seed: int, name: str
 ) -> tuple[list[Labelled], list[Labelled]]:
-    """A seeded tenth of the texts validates. The last of a label stays: a label that occurs once is trained on and not validated."""
+    """(training texts, validation texts): a random tenth is held out, but never the last text of a label."""
     wanted = min(max(1, len(rows) // HELD_OUT), MOST_HELD_OUT)
     left, held = Counter(counts), set[int]()
     for number in np.random.default_rng([seed, 2]).permutation(len(rows)).tolist():
@@ -252,7 +262,7 @@ def write_labelled(
     max_length: int,
     labels_of: str = "text",
 ) -> None:
-    """Encode rows into `directory`. Texts that are empty or longer than `max_length` tokens are counted and left out."""
+    """Encode texts into `directory`. Texts that are empty or longer than `max_length` tokens are counted and skipped."""
     directory.mkdir(parents=True, exist_ok=True)
     pack, kind, number_of = tokenizer.packer(), id_type(tokenizer), {label: n for n, label in enumerate(labels)}
     tagged = labels_of == "token"
@@ -260,17 +270,20 @@ def write_labelled(
     too_long = empty = 0
     stream = iter(rows)
     with (directory / "ids").open("wb") as file:
-        while some := list(islice(stream, CHUNK)):
-            packed = pack([row.text for row in some])
+        while chunk := list(islice(stream, CHUNK)):
+            packed = pack([row.text for row in chunk])
             none, over = packed.lengths == 0, packed.lengths > max_length
             keep = ~none & ~over
             file.write(packed.ids[np.repeat(keep, packed.lengths)].astype(kind).tobytes())
             lengths.append(packed.lengths[keep])
-            lines.append(np.array([row.line for row in some])[keep])
-            told = [np.array([number_of[label] for label in row.labels]) for row in some]
+            lines.append(np.array([row.line for row in chunk])[keep])
+            label_rows = [np.array([number_of[label] for label in row.labels]) for row in chunk]
             if tagged:
-                told = [_spread(tokenizer, *one, none=len(labels)) for one in zip(packed.rows(), told, strict=True)]
-            kept_labels += [one for one, kept in zip(told, keep.tolist(), strict=True) if kept]
+                label_rows = [
+                    _token_labels(tokenizer, ids, word_labels, none=len(labels))
+                    for ids, word_labels in zip(packed.rows(), label_rows, strict=True)
+                ]
+            kept_labels += [row for row, kept in zip(label_rows, keep.tolist(), strict=True) if kept]
             empty, too_long = empty + int(none.sum()), too_long + int(over.sum())
     offsets = np.cumsum(np.concatenate([[0], *lengths]))
     for name, values in (
@@ -279,15 +292,15 @@ def write_labelled(
         ("labels", np.concatenate([*kept_labels, np.empty(0)])),
     ):
         (directory / name).write_bytes(values.astype(OFFSET).tobytes())
-    about = {"format": FORMAT, "labels_of": labels_of, "type": kind.str, "too_long": too_long, "empty": empty}
+    description = {"format": FORMAT, "labels_of": labels_of, "type": kind.str, "too_long": too_long, "empty": empty}
     sizes = {"texts": len(offsets) - 1, "tokens": int(offsets[-1])}
-    (directory / "labelled.json").write_text(to_json({**about, **sizes}), encoding="utf-8")
+    (directory / "labelled.json").write_text(to_json({**description, **sizes}), encoding="utf-8")
 
 
-def _spread(
+def _token_labels(
     tokenizer: Tokenizer, ids: NDArray[np.integer[Any]], labels: NDArray[np.int64], none: int
 ) -> NDArray[np.int64]:
-    """The label of each word at its last token, and `none` elsewhere."""
-    spread = np.full(len(ids), none)
-    spread[word_ends(tokenizer, ids.tolist())] = labels
-    return spread
+    """[tokens]: the label of each word at its last token, and `none` elsewhere."""
+    token_labels = np.full(len(ids), none)
+    token_labels[word_ends(tokenizer, ids.tolist())] = labels
+    return token_labels

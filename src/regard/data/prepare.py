@@ -1,9 +1,8 @@
-"""From settings to encoded training and validation sets, once: the result is kept under a key of all that it depends on.
+"""Prepares a parallel corpus: learns the tokenisers, holds out validation pairs, encodes, and caches the result.
 
-    cache/<key>/tokenizers/  train/  valid/  valid.jsonl  prepared.json, and where one asked for alignments, links
+    cache/<key>/tokenizers/  train/  valid/  valid.jsonl  prepared.json, and links if alignments are given
 
-The key is a SHA-256 over the bytes of the input files and the settings that alter the encoding, so a changed file or
-setting is another entry and an unchanged one is reused. Nothing here knows a model.
+The key is a SHA-256 of the input files and of the settings that alter the encoding. It knows no model.
 """
 
 import hashlib
@@ -14,24 +13,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regard.data.alignments import WordLinks, between_normal_words, write_links
-from regard.data.config import DataConfig, languages
+from regard.data.alignments import WordLinks, links_of_stable_words, write_links
+from regard.data.config import PairData, languages
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, write_numbered
 from regard.data.encoding import NumberedPair
-from regard.data.entries import entry, settled
-from regard.data.holdout import hold_out, is_usable
+from regard.data.entries import cached_entry, seekable_inputs
+from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import INPUT_ROLES, Inputs, open_inputs
-from regard.data.readers import Languages, Pair
+from regard.data.readers import LanguagePair, Pair
 from regard.errors import DataError
 from regard.metrics.alignment import Links
-from regard.text.build import TokenizerPair, known_by, learn_pair, load_tokenizers, save_tokenizers
+from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import TextConfig
 
-FORMAT = 1  # raised when the layout of an entry, or what the tokenisers make of a text, changes
+FORMAT = 1  # raise it when the layout of an entry or the output of the tokenisers changes
 REPORT_EVERY = 20_000  # pairs
 
-Progress = Callable[[str, int], None]  # (what is being done, pairs so far)
+PreparationListener = Callable[[str, int], None]  # (what is being done, pairs so far)
 Item = TypeVar("Item")
 
 
@@ -40,13 +39,13 @@ class Prepared:
     """A corpus that is ready to train on."""
 
     key: str
-    languages: Languages
+    languages: LanguagePair
     tokenizers: TokenizerPair
     train: Corpus
-    train_links: WordLinks | None  # of every line of the training text, where one asked for them
+    train_links: WordLinks | None  # of every line of the training text, if alignments are given
     valid: Corpus
     valid_pairs: list[Pair]  # the text of each example of `valid`
-    valid_alignments: list[Links] | None  # gold word alignments, where the corpus has them
+    valid_alignments: list[Links] | None  # gold word alignments, if the corpus has them
     test_pairs: list[Pair] | None  # every line of the test files
     test_alignments: list[Links] | None
     counts: Counts  # of the training text, held-out pairs included
@@ -55,45 +54,50 @@ class Prepared:
 
 
 def prepare(
-    data: DataConfig,
+    data: PairData,
     text: TextConfig,
     cache: Path,
-    progress: Progress | None = None,
-    known: TokenizerPair | None = None,
+    progress: PreparationListener | None = None,
+    base_tokenizers: TokenizerPair | None = None,
 ) -> Prepared:
-    """Encode what `data` names with tokenisers learned as `text` says, or `known` ones, or reuse the entry of `cache` that holds it."""
-    with settled(data, INPUT_ROLES, cache) as files:
+    """Encode the corpus of `data`, or reuse its entry in `cache`. Learns tokenisers unless `base_tokenizers` are given."""
+    source, target = languages(data)  # before standard input is copied: file names may tell the languages
+    with_languages = data.model_copy(update={"src_lang": source, "tgt_lang": target})
+    with seekable_inputs(with_languages, INPUT_ROLES, cache) as files:
         inputs = open_inputs(files)
-        key = _key(files, text, inputs, known)
-        directory, record = entry(cache, key, lambda staging: _build(staging, inputs, files, text, progress, known))
+        key = _key(files, text, inputs, base_tokenizers)
+        directory, record = cached_entry(
+            cache, key, lambda staging: _build(staging, inputs, files, text, progress, base_tokenizers)
+        )
         return _open(directory, key, record, inputs, languages(files))
 
 
-def _key(data: DataConfig, text: TextConfig, inputs: Inputs, known: TokenizerPair | None) -> str:
-    depends = {
+def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: TokenizerPair | None) -> str:
+    key_parts = {
         "format": [FORMAT, CORPUS_FORMAT],
         "inputs": inputs.fingerprint,
         "text": text.model_dump(mode="json", exclude={"dropout"}),  # dropout acts on batches, not on the encoding
         "max_length": data.max_length,
         "seed": data.seed if inputs.validation is None else None,
+        "hold_out": [FRACTION, MOST] if inputs.validation is None else None,
         "languages": languages(data) if data.pairs or data.valid_pairs else None,  # choose the sides of .tmx and .jsonl
-        **known_by(known),
+        **tokenizers_fingerprint(base_tokenizers),
     }
-    return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _build(
     staging: Path,
     inputs: Inputs,
-    data: DataConfig,
+    data: PairData,
     text: TextConfig,
-    progress: Progress | None,
-    known: TokenizerPair | None,
+    progress: PreparationListener | None,
+    base_tokenizers: TokenizerPair | None,
 ) -> dict[str, Any]:
-    """Fill an entry. The tokenisers learn from training pairs only."""
+    """Fill an entry of the cache. The tokenisers learn from training pairs only."""
     if inputs.alignments is not None:
-        alignments = reported(inputs.alignments(), "reading alignments", progress)
-        write_links(staging, between_normal_words(alignments, inputs.training(), text))
+        alignments = with_progress(inputs.alignments(), "reading alignments", progress)
+        write_links(staging, links_of_stable_words(alignments, inputs.training(), text))
     validation: list[NumberedPair]
     if inputs.validation is not None:
         validation = list(enumerate(inputs.validation(), 1))
@@ -101,7 +105,7 @@ def _build(
             raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
         training = _Training(inputs.training, ())
     else:
-        held = hold_out(reported(inputs.training(), "reading", progress), data.max_length, data.seed)
+        held = hold_out(with_progress(inputs.training(), "reading", progress), data.max_length, data.seed)
         if held.usable == 1:
             raise DataError(
                 f"{inputs.name}: only one usable sentence pair, and one must be held out; "
@@ -110,14 +114,14 @@ def _build(
         validation = list(held.pairs)
         training = _Training(inputs.training, validation)
     _require_pairs(training, inputs.name, data.max_length)
-    tokenizers = known or learn_pair(
-        text, lambda: (pair for _, pair in reported(training.numbered(), "learning the vocabulary", progress))
+    tokenizers = base_tokenizers or learn_pair(
+        text, lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
     )
     save_tokenizers(tokenizers, staging / "tokenizers")
     valid_counts = write_numbered(staging / "valid", validation, tokenizers, data.max_length)
     _require_kept(valid_counts, inputs.valid_name, data.max_length)
     written = write_numbered(
-        staging / "train", reported(training.numbered(), "encoding", progress), tokenizers, data.max_length
+        staging / "train", with_progress(training.numbered(), "encoding", progress), tokenizers, data.max_length
     )
     _require_kept(written, inputs.name, data.max_length)
     kept = set(Corpus.open(staging / "valid").lines.tolist())
@@ -133,7 +137,7 @@ def _build(
 
 
 class _Training:
-    """The training pairs without those that validate and their exact copies, and how many these were."""
+    """The training pairs without the held-out pairs and their exact copies; counts both."""
 
     def __init__(self, pairs: Callable[[], Iterator[Pair]], held: Iterable[NumberedPair]) -> None:
         self.pairs = pairs
@@ -153,7 +157,7 @@ class _Training:
 
 
 def _require_pairs(training: _Training, name: str, max_length: int) -> None:
-    """Refuse an empty corpus before a tokeniser is asked to learn from nothing."""
+    """Refuse a corpus without usable pairs, before tokenisers are learned."""
     lines = 0
     for lines, (_, pair) in enumerate(training.numbered(), 1):  # noqa: B007 (the count is wanted after the loop)
         if all(is_usable(text, max_length) for text in pair):
@@ -177,13 +181,13 @@ def _require_kept(counts: Counts, name: str, max_length: int) -> None:
         )
 
 
-def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, spoken: Languages) -> Prepared:
+def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, language_pair: LanguagePair) -> Prepared:
     rows = (directory / "valid.jsonl").read_text(encoding="ascii").splitlines()
     valid = Corpus.open(directory / "valid")
     gold = inputs.valid_alignments
     return Prepared(
         key=key,
-        languages=spoken,
+        languages=language_pair,
         tokenizers=load_tokenizers(directory / "tokenizers"),
         train=Corpus.open(directory / "train"),
         train_links=None if inputs.alignments is None else WordLinks(directory),
@@ -198,11 +202,11 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, spo
     )
 
 
-def reported(items: Iterable[Item], doing: str, progress: Progress | None) -> Iterator[Item]:
-    """The same items; `progress` hears of them now and then."""
+def with_progress(items: Iterable[Item], doing: str, progress: PreparationListener | None) -> Iterator[Item]:
+    """The same items; `progress` is called every `REPORT_EVERY` items."""
     stream, count = iter(items), 0
-    while some := list(islice(stream, REPORT_EVERY)):
+    while chunk := list(islice(stream, REPORT_EVERY)):
         if progress is not None:
             progress(doing, count)
-        yield from some
-        count += len(some)
+        yield from chunk
+        count += len(chunk)

@@ -1,8 +1,7 @@
-"""A function applied to a stream of items by several processes; the results come in the order of the items.
+"""A parallel map over a stream of items, in order, by worker processes.
 
-Each process is a new interpreter at the other end of two pipes, not a fork of this one: it shares no lock with torch's
-threads, needs no main guard in a script, and holds none of our memory. It ends when its pipe is closed, however this
-process came to its end, and it never hears of Ctrl-C. Nothing here knows what the items are.
+A worker is a new interpreter connected by two pipes, not a fork. It shares no locks with torch's threads, needs no
+`__main__` guard and copies no memory. It exits when its pipe closes, however this process ends, and ignores Ctrl-C.
 """
 
 import os
@@ -22,15 +21,15 @@ from typing import Any, TypeVar
 from regard.errors import ConfigError, DataError
 
 WORKERS_VARIABLE = "REGARD_WORKERS"
-MOST = 8  # one process reads for all: it has no work for more
-_WAITING = 2  # items handed out for each process: one that it works on and one to go on with
+MOST = 8  # this one process reads for all workers, and cannot feed more
+_WAITING = 2  # items handed out to each worker: the current one and the next
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def default_workers() -> int:
-    """One for each processor that we may use, or what $REGARD_WORKERS says."""
+    """$REGARD_WORKERS, else the number of usable processors, at most `MOST`."""
     wanted = os.environ.get(WORKERS_VARIABLE)
     if wanted is None:
         usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -43,10 +42,10 @@ def default_workers() -> int:
 def ordered_map(
     make: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int, alone: int
 ) -> Generator[Result, None, None]:
-    """The function that `make()` gives, applied to each item: to the first `alone` of them here, so that few items pay
-    for no process, and to the others by `workers` processes that make the function for themselves.
+    """Apply the function that `make()` returns to each item; yield the results in order.
 
-    What the function raises is raised here. Close the iterator to end the processes at once.
+    The first `alone` items are processed here, so that few items start no process; the others by `workers` processes, each
+    of which calls `make()`. Exceptions of the function are raised here. Close the iterator to end the processes.
     """
     function = make()
     stream = iter(items)
@@ -54,7 +53,7 @@ def ordered_map(
     if workers < 2 or not _has_interpreter():
         yield from map(function, stream)
         return
-    for item in stream:  # there are more
+    for item in stream:  # only if there are more items
         yield from _by_processes(make, chain([item], stream), workers)
 
 
@@ -71,7 +70,7 @@ def _by_processes(
             idle.put(worker)
 
     with ExitStack() as stack:
-        # A thread for each process, because a pipe that is full blocks who writes to it. They end after the processes.
+        # A thread for each process, because writing to a full pipe blocks. The threads end after the processes.
         threads = stack.enter_context(ThreadPoolExecutor(workers))
         for _ in range(workers):
             idle.put(stack.enter_context(_Worker(make)))
@@ -86,7 +85,7 @@ def _by_processes(
 
 
 class _Worker:
-    """The other process, for as long as the context lasts."""
+    """A worker process; leaving the context ends it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         start = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
@@ -102,10 +101,10 @@ class _Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()  # it has nothing to lose
+        self._process.kill()  # a worker has no state to save
         self._process.wait()
         for pipe in (self._answers, self._requests):
-            with suppress(BrokenPipeError):  # by what was being sent when it was killed
+            with suppress(BrokenPipeError):  # an item was being sent when the process was killed
                 pipe.close()
 
     def apply(self, item: object) -> Any:
@@ -125,11 +124,11 @@ class _Worker:
 
 
 def serve() -> None:
-    """What the other process does: make the function, then answer until there is nobody to answer to."""
+    """The main loop of a worker process: make the function, then apply it to each item until the pipe closes."""
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader has gone: so do we, without a word
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # exit silently when the reader is gone
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not come between the answers
+    os.dup2(2, 1)  # output of libraries must not mix with the answers
     function = None
     while True:
         try:
@@ -147,5 +146,5 @@ def serve() -> None:
 
 
 def _has_interpreter() -> bool:
-    """Whether there is a Python to start; a program that was packed into one file has none."""
+    """Whether there is a Python interpreter to start; a frozen program has none."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)

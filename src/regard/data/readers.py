@@ -1,8 +1,8 @@
-"""Text files to lines, and parallel files to pairs: Moses pairs, TSV, JSONL, TMX, each also .gz, and standard input.
+"""Reads text files as lines, and parallel files as pairs: two text files, TSV, JSONL or TMX, also .gz or standard input.
 
-Lines end at "\\n" only, so that line numbers are those of `wc` and of an editor, and both sides of a pair stay in step
-whatever Unicode separators a sentence holds. A file that cannot be read is a `DataError` naming file and line. Nothing
-is normalised or tokenised here.
+Only "\\n" ends a line, so that line numbers are those of `wc`, and both sides of a pair stay parallel whatever Unicode
+separators a sentence holds. A file that cannot be read is a `DataError` with file and line. Nothing is normalised or
+tokenised here.
 """
 
 import gzip
@@ -22,9 +22,9 @@ from regard.data.tmx import tmx_pairs
 from regard.errors import DataError
 
 Pair = tuple[str, str]
-One = TypeVar("One")
-Other = TypeVar("Other")
-Languages = tuple[str | None, str | None]
+Left = TypeVar("Left")
+Right = TypeVar("Right")
+LanguagePair = tuple[str | None, str | None]
 PairFormat = Literal["tsv", "jsonl", "tmx"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -41,8 +41,8 @@ _BLOCK = 1 << 20  # bytes read at once
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 
 
-def shown(path: str | Path) -> str:
-    """How a path is named in messages."""
+def display_name(path: str | Path) -> str:
+    """The name of a path in messages: "stdin" for `-`."""
     return "stdin" if str(path) == STDIN else str(path)
 
 
@@ -50,9 +50,9 @@ def read_pairs(
     source: str | Path | None = None,
     target: str | Path | None = None,
     pairs: str | Path | None = None,
-    languages: Languages = (None, None),
+    languages: LanguagePair = (None, None),
 ) -> Iterator[Pair]:
-    """Every pair of `source` and `target`, or of the one file `pairs`, in order. The n-th pair is line (or unit) n."""
+    """The pairs of `source` and `target`, or of the one file `pairs`, in order. Pair n is line (or TMX unit) n."""
     if pairs is None:
         assert source is not None, "read_pairs needs source and target, or pairs"
         assert target is not None, "read_pairs needs source and target, or pairs"
@@ -78,24 +78,24 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def read_raw(path: str | Path) -> Iterator[bytes]:
-    """The lines as bytes, for who wants to go on after a line that is not UTF-8."""
+    """The lines as bytes, for callers that accept lines that are not UTF-8."""
     for block in _blocks(path):
         yield from block.split(b"\n")
 
 
 def _blocks(path: str | Path) -> Iterator[bytes]:
-    """Whole lines, many at a time, without the byte-order mark of the file and the last "\\n" of each block."""
-    with opened(path) as file:
-        reader = cast(BufferedIOBase, file)  # `read1` hands over what is there: a person may be typing
+    """Blocks of whole lines, without byte-order mark and without the last "\\n" of each block."""
+    with open_bytes(path) as file:
+        reader = cast(BufferedIOBase, file)  # `read1` does not wait for a full block: a person may be typing
         start = reader.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
-        begun: list[bytes] = []  # the parts of a line whose end is not read yet
+        unfinished: list[bytes] = []  # parts of a line whose end is not read yet
         for block in chain([start], iter(lambda: reader.read1(_BLOCK), b"")):
             lines, newline, rest = block.rpartition(b"\n")
             if newline:
-                yield b"".join([*begun, lines])
-                begun = []
-            begun.append(rest)
-        if last := b"".join(begun):
+                yield b"".join([*unfinished, lines])
+                unfinished = []
+            unfinished.append(rest)
+        if last := b"".join(unfinished):
             yield last
 
 
@@ -107,7 +107,7 @@ def decode_line(raw: bytes, path: str | Path, number: int) -> str:
         column = len(raw[: error.start].decode("utf-8")) + 1
         encoding = "UTF-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
         raise DataError(
-            f"{shown(path)}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at column {column}); convert the file "
+            f"{display_name(path)}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at column {column}); convert the file "
             f"(iconv -f {encoding} -t UTF-8) or mend the lines that `regard data check` lists"
         ) from None
 
@@ -117,26 +117,26 @@ def pair_format(path: str | Path) -> PairFormat:
     suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
     if suffix not in _FORMATS:
         raise DataError(
-            f"{shown(path)}: pairs are read from .tsv, .jsonl and .tmx (also .gz), not from {suffix!r}; "
+            f"{display_name(path)}: pairs are read from .tsv, .jsonl and .tmx (also .gz), not from {suffix!r}; "
             "convert the file, or give two text files as src and tgt"
         )
     return _FORMATS[suffix]
 
 
 def parse_tsv(line: str, path: str | Path, number: int) -> Pair:
-    """The first two columns. An empty line is an empty pair, which is counted and skipped later."""
+    """The first two columns. An empty line is an empty pair, which is skipped later."""
     line = line.removesuffix("\r")
     if not line:
         return "", ""
     columns = line.split("\t", 2)
     if len(columns) < 2:
-        raise DataError(f"{shown(path)}:{number}: one column; each line must be source<TAB>target")
+        raise DataError(f"{display_name(path)}:{number}: one column; each line must be source<TAB>target")
     return columns[0], columns[1]
 
 
-def parse_jsonl(line: str, path: str | Path, number: int, languages: Languages) -> Pair:
-    """`{"translation": {"en": .., "de": ..}}` or `{"source": .., "target": ..}`."""
-    where = f"{shown(path)}:{number}"
+def parse_jsonl(line: str, path: str | Path, number: int, languages: LanguagePair) -> Pair:
+    """The pair of `{"translation": {"en": .., "de": ..}}` or `{"source": .., "target": ..}`."""
+    where = f"{display_name(path)}:{number}"
     if not line.strip():
         return "", ""
     try:
@@ -150,59 +150,59 @@ def parse_jsonl(line: str, path: str | Path, number: int, languages: Languages) 
         keys = tuple(_translation_key(texts, language, where) for language in languages)
     else:
         texts, keys = value, ("source", "target")
-    found = []
+    pair = []
     for key in keys:
         text = texts.get(key)
         if not isinstance(text, str):
             raise DataError(f"{where}: no text under {key!r}; expected {{'source': .., 'target': ..}} or 'translation'")
-        found.append(_LINE_BREAKS.sub(" ", text))
-    return found[0], found[1]
+        pair.append(_LINE_BREAKS.sub(" ", text))
+    return pair[0], pair[1]
 
 
 def _translation_key(texts: dict[str, object], language: str | None, where: str) -> str:
-    there = ", ".join(texts)
+    available = ", ".join(texts)
     if language is None:
-        raise DataError(f"{where}: languages {there}; say which is which with {LANGUAGE_SETTINGS}")
+        raise DataError(f"{where}: languages {available}; say which is which with {LANGUAGE_SETTINGS}")
     key = find_language(language, texts)
     if key is None:
-        raise DataError(f"{where}: no text in {language!r}, only in {there}; set {LANGUAGE_SETTINGS}")
+        raise DataError(f"{where}: no text in {language!r}, only in {available}; set {LANGUAGE_SETTINGS}")
     return key
 
 
-def in_step(
-    ones: Iterator[One], others: Iterator[Other], unequal: Callable[[int, int], str]
-) -> Iterator[tuple[One, Other]]:
-    """Both beside each other; where one of them ends first, `unequal` makes a message of how many there are of each."""
-    for number, (one, other) in enumerate(zip_longest(ones, others), 1):
-        if one is None or other is None:
-            longer = number + sum(1 for _ in (others if one is None else ones))
-            raise DataError(unequal(number - 1, longer) if one is None else unequal(longer, number - 1))
-        yield one, other
+def zip_equal(
+    left_items: Iterator[Left], right_items: Iterator[Right], unequal: Callable[[int, int], str]
+) -> Iterator[tuple[Left, Right]]:
+    """`zip` that refuses unequal lengths; `unequal` makes the error message from both lengths."""
+    for number, (left, right) in enumerate(zip_longest(left_items, right_items), 1):
+        if left is None or right is None:
+            longer = number + sum(1 for _ in (right_items if left is None else left_items))
+            raise DataError(unequal(number - 1, longer) if left is None else unequal(longer, number - 1))
+        yield left, right
 
 
 def _moses(source: str | Path, target: str | Path) -> Iterator[Pair]:
-    def unequal(ours: int, theirs: int) -> str:
-        counts = f"{shown(source)} has {ours} lines but {shown(target)} has {theirs}"
+    def unequal(source_lines: int, target_lines: int) -> str:
+        counts = f"{display_name(source)} has {source_lines} lines but {display_name(target)} has {target_lines}"
         return f"{counts}; line n of one must translate line n of the other"
 
-    for left, right in in_step(read_lines(source), read_lines(target), unequal):
-        # A Windows line end is not part of the sentence.
+    for left, right in zip_equal(read_lines(source), read_lines(target), unequal):
+        # The "\r" of a Windows line end is not part of the sentence.
         yield left.removesuffix("\r"), right.removesuffix("\r")
 
 
-def _tmx(path: str | Path, languages: Languages) -> Iterator[Pair]:
+def _tmx(path: str | Path, languages: LanguagePair) -> Iterator[Pair]:
     source, target = languages
-    with opened(path) as file:
+    with open_bytes(path) as file:
         if source is None or target is None:
-            raise DataError(f"{shown(path)}: a TMX file holds many languages; set {LANGUAGE_SETTINGS}")
-        for left, right in tmx_pairs(file, shown(path), source, target):
+            raise DataError(f"{display_name(path)}: a TMX file holds many languages; set {LANGUAGE_SETTINGS}")
+        for left, right in tmx_pairs(file, display_name(path), source, target):
             yield _LINE_BREAKS.sub(" ", left), _LINE_BREAKS.sub(" ", right)
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if its name ends in .gz, or of standard input; refusals become `DataError`s."""
-    name = shown(path)
+def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
+    """A file or standard input, opened for reading bytes; .gz is unpacked. An `OSError` becomes a `DataError`."""
+    name = display_name(path)
     try:
         if str(path) == STDIN:
             yield sys.stdin.buffer

@@ -1,7 +1,6 @@
-"""TMX 1.4, the translators' exchange format: a stream of XML to a stream of pairs, a unit at a time.
+"""Reads TMX 1.4, the translators' exchange format, as a stream of pairs.
 
-Entities are refused rather than expanded (a few lines of them can fill any memory), and nothing outside the file is
-ever fetched. It reads open binary files only, and knows no other format.
+XML entities are refused, since a few lines of them can expand to fill the memory. Nothing outside the file is fetched.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from regard.data.config import LANGUAGE_SETTINGS, find_language
 from regard.errors import DataError
 
 _CHUNK = 1 << 16
-# Inside a segment these hold the formatting codes of a word processor, not text; <hi> is the one that holds text.
+# Elements of a segment that hold formatting codes, not text; <hi> holds text.
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 
 Unit = list[tuple[str, str]]  # (language tag, text) in the order of the file
@@ -20,17 +19,17 @@ Unit = list[tuple[str, str]]  # (language tag, text) in the order of the file
 
 def tmx_pairs(file: BinaryIO, name: str, source: str, target: str) -> Iterator[tuple[str, str]]:
     """One pair for each translation unit; a side that the unit lacks is empty."""
-    found, seen = False, set[str]()
+    has_both_languages, seen_languages = False, set[str]()
     for unit in _units(file, name):
         tags = [tag for tag, _ in unit]
-        seen.update(tags)
+        seen_languages.update(tags)
         texts = dict(reversed(unit))  # the first of two variants in one language wins
         left, right = (find_language(language, tags) for language in (source, target))
-        found = found or (left is not None and right is not None)
+        has_both_languages = has_both_languages or (left is not None and right is not None)
         yield "" if left is None else texts[left], "" if right is None else texts[right]
-    if seen and not found:
+    if seen_languages and not has_both_languages:
         raise DataError(
-            f"{name}: no unit in both {source!r} and {target!r}; its languages are {', '.join(sorted(seen))}: "
+            f"{name}: no unit in both {source!r} and {target!r}; its languages are {', '.join(sorted(seen_languages))}: "
             f"set {LANGUAGE_SETTINGS}"
         )
 
@@ -40,18 +39,18 @@ def _units(file: BinaryIO, name: str) -> Iterator[Unit]:
     try:
         while chunk := file.read(_CHUNK):
             reader.parser.Parse(chunk, False)
-            yield from reader.taken()
+            yield from reader.take_complete()
         reader.parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise DataError(
             f"{name}:{error.lineno}: not well-formed XML ({expat.ErrorString(error.code)}, column {error.offset + 1}); "
             "export the TMX file again"
         ) from None
-    yield from reader.taken()
+    yield from reader.take_complete()
 
 
 class _UnitReader:
-    """Listens to the parser and collects the units that are complete."""
+    """The handlers of the XML parser; collects complete units."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,7 +58,7 @@ class _UnitReader:
         self.unit: Unit = []
         self.language = ""
         self.segment: list[str] | None = None  # None outside of <seg>
-        self.codes = 0  # how many code elements we are inside of
+        self.codes = 0  # depth of nested code elements
         self.started = False
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
@@ -69,7 +68,7 @@ class _UnitReader:
         self.parser.EntityDeclHandler = self.refuse_declaration
         self.parser.SkippedEntityHandler = self.refuse_reference
 
-    def taken(self) -> list[Unit]:
+    def take_complete(self) -> list[Unit]:
         complete, self.complete = self.complete, []
         return complete
 

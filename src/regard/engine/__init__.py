@@ -1,1 +1,1 @@
-"""The one way to run a bundle: text in, translations, scores and alignments out, batched by length."""
+"""Inference engines: run a network on batches of ids, by torch or CTranslate2. They know no task; `tasks/` adds text."""

@@ -1,4 +1,4 @@
-"""Which sequences go through the model together: those of like length, as many as a budget of tokens allows. It knows no text.
+"""Batching: sequences of similar length go together, up to a budget of tokens.
 
 Shapes: B sequences, T longest of them.
 """
@@ -6,21 +6,21 @@ Shapes: B sequences, T longest of them.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from regard.search.options import check_count
+from regard.search.checks import check_count
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
 
-FAST_BATCH_TOKENS = 1536  # of source tokens: larger batches leave the caches of a core
+FAST_BATCH_TOKENS = 1536  # source tokens: larger batches do not fit the caches of a core
 
 
 def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """The indices of `lengths` in batches, the longest first; every index occurs once.
+    """Batches of indices into `lengths`, the longest sequences first. Every index occurs once.
 
-    A batch fills a rectangle of B x (longest + 1 for the end mark) tokens, at most `batch_tokens` unless one sequence alone is larger.
-    The longest come first so that memory runs out at once or never.
+    A batch takes B x (longest + 1 for the end mark) tokens with padding: at most `batch_tokens`, unless a single sequence is longer.
+    With the longest first, a lack of memory shows at once.
     """
     check_count("batch_tokens", batch_tokens)
     batch: list[int] = []
@@ -34,7 +34,7 @@ def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[i
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int, device: "torch.device") -> "Tensor":
-    """[B, T], each row filled up on the right."""
+    """[B, T], each row padded on the right."""
     import torch
 
     longest = max(map(len, rows))

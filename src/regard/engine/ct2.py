@@ -1,12 +1,11 @@
-"""Searches with CTranslate2: the same answers as the torch `Runner`, sooner. It knows ids, no text, and never imports torch.
+"""Searches with CTranslate2: the same results as the torch `Runner`, but faster. It works on ids and never imports torch.
 
-What it is told, so that both engines mean the same. One token more than the limit, for the end mark of an output of the longest length.
-No least length and no longest input. No length penalty: hypotheses come back with log p, and are ranked here. So a beam ends when
-k have finished and the most probable candidate of some step was one of them, and its answer is the best of the k most probable
-that finished: the rule of `search.beam` (docs/decisions/0008).
+CTranslate2 is configured to agree with our beam search (docs/decisions/0008). The maximum length is one more than the limit, for the end
+mark. There is no minimum output length and no maximum input length. There is no length penalty: hypotheses are returned with log p and
+ranked here. So a beam ends when k hypotheses have finished and the most probable candidate of some step was one of them.
 
-A call has one longest length, and sentences of like length share it. An answer that stays within its own sentence's limit is what the
-sentence alone would have given; the others are searched again with their own.
+A call has one maximum length for a batch of sentences of similar length. A result within its own sentence's limit is the result of that
+sentence alone; the other sentences are searched again with their own limit.
 
 Shapes: k hypotheses.
 """
@@ -14,48 +13,49 @@ Shapes: k hypotheses.
 import math
 import os
 import threading
+import weakref
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.ctranslate2 import Precision, converted, reach
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
-from regard.engine.options import SearchOptions
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
+from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
 
 if TYPE_CHECKING:
     import ctranslate2
 
 Ids = Sequence[int]
-Found = list[tuple[list[str], float]]
-"""Pieces and log p of hypotheses, the most probable first."""
+Outputs = list[tuple[list[str], float]]
+"""Hypotheses as pieces and log p, the most probable first."""
 
-KNOWN = {"beam", "alpha", "nbest", "max_length"}
-IDLE = {"temperature", "top_k", "top_p", "seed", "diversity", "node_limit"}  # of searches that it lacks
-ONLY_TORCH = tuple(field.name for field in fields(SearchOptions) if field.name not in KNOWN | IDLE)
-USUAL = SearchOptions()
+SUPPORTED = {"beam", "alpha", "nbest", "max_length", "seed"}  # a seed has no effect without sampling
+ONLY_TORCH = tuple(name for name, field in FIELDS.items() if name not in SUPPORTED and not field.metadata["only_for"])
 UNSCORED = (math.nan,)
+_SEARCHES: "weakref.WeakSet[Ct2Search]" = weakref.WeakSet()
+_LEFT_BY_FORK: "list[ctranslate2.Translator]" = []
 
 
 class Ct2Search:
-    """A converted bundle, with one worker of one thread for each core. It is read at the first search."""
+    """A converted bundle, loaded at the first search, with one single-threaded worker per core."""
 
     def __init__(self, bundle: OpenBundle, precision: Precision, workers: int | None = None) -> None:
         self._bundle, self._precision = bundle, precision
         self._workers = workers or len(os.sched_getaffinity(0))
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
-        self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # pad is none
+        self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
         self._opening = threading.Lock()
+        _SEARCHES.add(self)
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
-        """The option, as name = value, that only the torch engine has; None: there is none. longest: the largest limit."""
+        """An option, as name = value, that CTranslate2 does not support; None: it supports all. longest: the largest limit."""
         for name in ONLY_TORCH:
             value = getattr(options, name)
-            if value != getattr(USUAL, name):
+            if value != default_of(name):
                 return f"{name} = {value!r}"
         if 2 * options.beam > self._outputs:
             return f"beam = {options.beam} over {self._outputs} pieces"
@@ -71,19 +71,19 @@ class Ct2Search:
         batch_tokens: int,
         scores: bool = True,
     ) -> list[list[Hypothesis]]:
-        """Up to `options.nbest` hypotheses for each source, best first. limits: the longest output of each, in tokens.
+        """Up to `options.nbest` hypotheses for each source, best first. limits: the maximum output length of each, in tokens.
 
-        scores: False where they may be NaN: greedy search then needs no probabilities, which saves a tenth of its time.
+        scores=False: scores may be NaN. Greedy search then computes no probabilities, which saves a tenth of its time.
         """
         if options.beam == 1 and not scores:
             return self._unscored(sources, limits, options, batch_tokens)
-        first = self._ask(sources, limits, options, batch_tokens, everything=False)
+        outputs_of = self._ask(sources, limits, options, batch_tokens, everything=False)
         results: dict[int, list[Hypothesis]] = {}
-        beyond: dict[int, list[int]] = {}  # limit -> the sentences whose search went past it
-        for number, found in enumerate(first):
+        beyond: dict[int, list[int]] = {}  # limit -> the sentences whose results exceed it
+        for number, outputs in enumerate(outputs_of):
             limit = limits[number]
-            if all(len(pieces) <= limit for pieces, _ in found):
-                results[number] = self._ranked(found, [], options)
+            if all(len(pieces) <= limit for pieces, _ in outputs):
+                results[number] = self._ranked(outputs, [], options)
             else:
                 beyond.setdefault(limit, []).append(number)
         for limit, numbers in beyond.items():
@@ -94,35 +94,37 @@ class Ct2Search:
     def _search_to(
         self, limit: int, sources: list[Ids], options: SearchOptions, batch_tokens: int
     ) -> list[list[Hypothesis]]:
-        """The same for sentences of one limit that is reached: what finished within it, then what was cut there."""
+        """The hypotheses of sentences that reach their common limit: finished ones first, then those cut at the limit."""
         limits = [limit] * len(sources)
         ended = self._ask(sources, limits, options, batch_tokens, everything=True)
         cut = self._ask(sources, [limit - 1] * len(sources), options, batch_tokens, everything=True)
         results = []
-        for some, others in zip(ended, cut, strict=True):
-            finished = [(pieces, logprob) for pieces, logprob in some if len(pieces) <= limit]
+        for all_ended, all_cut in zip(ended, cut, strict=True):
+            finished = [(pieces, logprob) for pieces, logprob in all_ended if len(pieces) <= limit]
             just_now = [pieces for pieces, _ in finished if len(pieces) == limit]
-            going = [(pieces, logprob) for pieces, logprob in others if len(pieces) == limit and pieces not in just_now]
+            going = [
+                (pieces, logprob) for pieces, logprob in all_cut if len(pieces) == limit and pieces not in just_now
+            ]
             results.append(self._ranked(finished[: options.beam], going, options))
         return results
 
     def _unscored(
         self, sources: Sequence[Ids], limits: Sequence[int], options: SearchOptions, batch_tokens: int
     ) -> list[list[Hypothesis]]:
-        """Greedy search says the same whatever the limit, so what goes past it is only cut there."""
+        """Greedy search. Its tokens do not depend on the limit, so a longer output is simply cut at the limit."""
         results = []
-        asked = self._ask(sources, limits, options, batch_tokens, everything=False, scores=False)
-        for [(pieces, _)], limit in zip(asked, limits, strict=True):
+        outputs = self._ask(sources, limits, options, batch_tokens, everything=False, scores=False)
+        for [(pieces, _)], limit in zip(outputs, limits, strict=True):
             tokens = self._ids_of(pieces[:limit])
             results.append([Hypothesis(tokens, math.nan, math.nan, finished=len(pieces) <= limit)])
         return results
 
-    def _ranked(self, finished: Found, cut: Found, options: SearchOptions) -> list[Hypothesis]:
+    def _ranked(self, finished: Outputs, cut: Outputs, options: SearchOptions) -> list[Hypothesis]:
         ranking = Ranking(options.alpha)
         hypotheses = [
-            make_hypothesis(self._ids_of(pieces), logprob, ranking=ranking, finished=some is finished)
-            for some in (finished, cut)
-            for pieces, logprob in some
+            make_hypothesis(self._ids_of(pieces), logprob, ranking=ranking, finished=ended)
+            for outputs, ended in ((finished, True), (cut, False))
+            for pieces, logprob in outputs
         ]
         return best_first(hypotheses)[: options.nbest]
 
@@ -133,12 +135,12 @@ class Ct2Search:
         options: SearchOptions,
         batch_tokens: int,
         *,
-        everything: bool,  # each hypothesis that finishes, or is there when the limit is reached; the search never stops before
+        everything: bool,  # return all hypotheses that finish or reach the limit; the search stops only there
         scores: bool = True,  # else NaN
-    ) -> list[Found]:
-        """Hypotheses with up to one token more than the longest limit of their batch."""
+    ) -> list[Outputs]:
+        """Hypotheses of at most one token more than the largest limit of their batch."""
         likeliest_only = options.alpha == 0.0 and options.nbest == 1
-        asked: list[tuple[int, Any]] = []
+        pending: list[tuple[int, Any]] = []
         for batch in length_batches([len(ids) for ids in sources], min(batch_tokens, FAST_BATCH_TOKENS)):
             steps = max(limits[number] for number in batch) + 1
             patience = steps + 1 if everything and options.beam > 1 else 1  # more than can ever finish
@@ -154,12 +156,12 @@ class Ct2Search:
                 min_decoding_length=0,
                 return_scores=scores,
             )
-            asked += zip(batch, answers, strict=True)
-        found: dict[int, Found] = {}
-        for number, answer in asked:
+            pending += zip(batch, answers, strict=True)
+        outputs_of: dict[int, Outputs] = {}
+        for number, answer in pending:
             result = answer.result()
-            found[number] = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
-        return [found[number] for number in range(len(sources))]
+            outputs_of[number] = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
+        return [outputs_of[number] for number in range(len(sources))]
 
     @property
     def _translator(self) -> "ctranslate2.Translator":
@@ -177,3 +179,17 @@ class Ct2Search:
             inter_threads=self._workers,
             intra_threads=1,
         )
+
+    def _reopen_after_fork(self) -> None:
+        """Open the translator anew at the next search: a forked process has none of its threads."""
+        self._opening = threading.Lock()
+        if "_opened" in self.__dict__:
+            _LEFT_BY_FORK.append(self.__dict__.pop("_opened"))  # its destructor would wait for those threads for ever
+
+
+def _after_fork() -> None:
+    for search in list(_SEARCHES):
+        search._reopen_after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

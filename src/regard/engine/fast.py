@@ -1,22 +1,23 @@
-"""A faster engine beside the torch `Runner`: asked first, where there is one and it can do what is wanted. It knows no engine by name
-but in what it says.
+"""`FastPath`: an optional faster engine beside the torch `Runner`, used for the searches that it supports.
+
+The error for an unsupported search names the option that prevents it. No engine is hard-coded by name.
 """
 
 import warnings
 from collections.abc import Sequence
 from typing import Protocol
 
-from regard.engine.demands import Asked
-from regard.engine.options import SearchOptions
+from regard.engine.constraints import TextConstraints
 from regard.errors import BundleError, DiskError, SearchError
 from regard.search.hypothesis import Hypothesis
+from regard.search.options import SearchOptions
 
 
 class FastSearch(Protocol):
-    """An engine that searches as `Runner` does, where it can. It has no prefixes and no phrases."""
+    """An engine with the same results as `Runner`, for some search options. It supports no prefixes and no phrases."""
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
-        """The option that it does not have; None: it can do what is asked. longest: the largest limit."""
+        """An option that it does not support; None: it supports this search. longest: the largest limit."""
         ...
 
     def search(
@@ -29,16 +30,16 @@ class FastSearch(Protocol):
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first.
 
-        limits: the longest output of each, in tokens; scores: False where they may be NaN.
+        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN.
         """
         ...
 
 
 class FastPath:
-    """The way to it, open or closed."""
+    """Uses a faster engine if there is one and it supports the search."""
 
     def __init__(self, engine: FastSearch | None = None, *, only: bool = False) -> None:
-        """only: what it cannot do is an error."""
+        """only: an unsupported search is an error."""
         self._engine, self._only = engine, only
 
     def search(
@@ -46,21 +47,21 @@ class FastPath:
         sources: Sequence[Sequence[int]],
         limits: Sequence[int],
         options: SearchOptions,
-        asked: Asked,
+        constraints: TextConstraints,
         batch_tokens: int,
         scores: bool,
     ) -> list[list[Hypothesis]] | None:
-        """What the engine finds; None where there is none, or it cannot do what is asked."""
+        """The engine's hypotheses; None if there is no engine or it does not support this search."""
         if self._engine is None:
             return None
-        missing = "prefixes and phrases" if asked else self._engine.obstacle(options, max(limits, default=0))
+        missing = "prefixes and phrases" if constraints else self._engine.obstacle(options, max(limits, default=0))
         if missing is not None:
             if self._only:
                 raise SearchError(f"{missing}: not with engine = 'ct2'; use engine = 'torch'")
             return None
         try:
             return self._engine.search(sources, limits, options, batch_tokens, scores)
-        except (BundleError, DiskError) as error:  # it could not be made ready
+        except (BundleError, DiskError) as error:  # it could not be loaded or converted
             if self._only:
                 raise
             warnings.warn(f"{error}; translating with torch", stacklevel=2)

@@ -1,7 +1,6 @@
-"""Minimum Bayes risk (Kumar and Byrne 2004; Eikema and Aziz 2020): of the outputs a model draws, the one most like all of them.
+"""Minimum Bayes risk decoding (Kumar and Byrne 2004; Eikema and Aziz 2020): the sample of the largest expected utility.
 
-The samples stand for the model's distribution, so the mean of a similarity over them estimates its expectation:
-argmax over y of sum over y' of p(y'|x) utility(y, y'). It knows neither the model nor the utility.
+argmax over y of sum over y' of p(y'|x) utility(y, y'), where the mean over samples estimates the sum.
 """
 
 from collections import Counter
@@ -13,11 +12,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Utility = Callable[[Sequence[str]], "NDArray[np.float64]"]
-"""Of n texts the similarity [n, n] of each, as an answer, to each, as what the answer should have been."""
+"""The utility [n, n] of n texts: of each as hypothesis (row) with each as reference (column)."""
 
 
 def expected_utilities(samples: Sequence[str], utility: Utility) -> list[float]:
-    """For each sample the mean of its utility over all samples, itself and repeats among them."""
+    """The mean utility of each sample over all samples, including itself and repeats."""
     import numpy as np
 
     counts = Counter(samples)
@@ -27,6 +26,6 @@ def expected_utilities(samples: Sequence[str], utility: Utility) -> list[float]:
 
 
 def by_utility(utilities: Sequence[float], samples: Sequence[str]) -> list[int]:
-    """The indices of the different samples, the largest utility first; of equals the first."""
+    """The indices of the distinct samples, the largest utility first; ties in order."""
     first = {sample: number for number, sample in reversed(list(enumerate(samples)))}
     return sorted(first.values(), key=lambda number: (-utilities[number], number))

@@ -1,6 +1,6 @@
-"""Items without end, worked on in several threads: windows go in and come out in order, and memory holds two of them.
+"""Streaming: processes an unbounded stream of items in several threads, window by window and in order, in bounded memory.
 
-Inside a window items of like width go together, and while some are worked on, the next window is read. It knows no model and no files.
+Inside a window, items of similar width are batched. The next window is read while the current one is processed.
 """
 
 from collections import deque
@@ -21,9 +21,9 @@ SMALLEST_WINDOW, LARGEST_WINDOW = 256, 4096  # lines
 
 
 def windows(items: Iterable[Item], first: int = 0, largest: int = LARGEST_WINDOW) -> Iterator[list[Item]]:
-    """Items `first`, `first` + 1, .. in windows: small ones at the start, so that results come soon, then as large as is good for sorting.
+    """Items from number `first` on, in windows: small at the start, for quick first results, then larger, for better batches.
 
-    Where a window ends depends only on where it begins, so that whoever goes on at such a place makes the same ones.
+    The end of a window depends only on its beginning, so a resumed stream has the same windows.
     """
     iterator = iter(items)
     while window := list(islice(iterator, min(max(first, SMALLEST_WINDOW), largest))):
@@ -40,11 +40,11 @@ def streamed(
     together: int | None,
     ahead: int = 1,
 ) -> Generator[list[Result], None, None]:
-    """What `work` makes of each item of each window, in order.
+    """The results of `work` for the items of each window, in order.
 
-    A window is the number of its first item, and its items. `work` gets that number, and some of the items with their places in the window:
-    those of like width, a batch of at most `together` (`length_batches`), or all if that is None. `ahead`: windows that are begun before
-    the results of the first are asked for.
+    items: windows, each the number of its first item and its items. work: called with (that number, places in the window, items) for a
+    batch of similar width. together: the size of a batch (`length_batches`); None: a window is one batch. ahead: windows that are submitted
+    before the results of the first are awaited.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="stream")
     begun: deque[_Begun[Result]] = deque()
@@ -65,7 +65,7 @@ def streamed(
 
 
 def _until_failure(items: Iterable[Item], failures: list[Exception]) -> Iterator[Item]:
-    """The items; where no more can be had, the reason goes into `failures`, so that what was had before is not lost to it."""
+    """The items. An exception of the source ends them and goes to `failures`, so that earlier items are still processed."""
     try:
         yield from items
     except Exception as error:
@@ -74,7 +74,7 @@ def _until_failure(items: Iterable[Item], failures: list[Exception]) -> Iterator
 
 @dataclass(frozen=True)
 class _Begun(Generic[Result]):
-    """A window whose parts are being worked on."""
+    """A window whose batches are submitted to the pool."""
 
     size: int
     parts: list[tuple[list[int], Future[list[Result]]]]
@@ -92,7 +92,7 @@ class _Begun(Generic[Result]):
         )
 
     def results(self) -> list[Result]:
-        found: dict[int, Result] = {}
+        results: dict[int, Result] = {}
         for numbers, future in self.parts:
-            found.update(zip(numbers, future.result(), strict=True))
-        return [found[number] for number in range(self.size)]
+            results.update(zip(numbers, future.result(), strict=True))
+        return [results[number] for number in range(self.size)]

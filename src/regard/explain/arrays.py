@@ -1,4 +1,4 @@
-"""Numbers whose axes have names. Knows nothing of what they mean."""
+"""Arrays with named axes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class NamedArray:
-    """`array.at(layer=2, head=1)` is what is left of it there; `array.values` is plain numpy."""
+    """A float32 array with named axes: `array.at(layer=2, head=1)` indexes it, `array.values` is the numpy array."""
 
     axes: tuple[str, ...]
     values: Floats
@@ -23,7 +23,7 @@ class NamedArray:
 
     @classmethod
     def of(cls, values: Tensor, *axes: str) -> "NamedArray":
-        """Of a tensor, which is left as it is."""
+        """A copy of a tensor, with these axis names."""
         return cls(axes, values.detach().float().cpu().numpy().copy())
 
     @property
@@ -32,7 +32,7 @@ class NamedArray:
         return dict(zip(self.axes, self.values.shape, strict=True))
 
     def at(self, **where: int) -> "NamedArray":
-        """What stands at these places of the named axes; the other axes stay."""
+        """The sub-array at these indices of the named axes. The other axes are kept."""
         unknown = [axis for axis in where if axis not in self.axes]
         if unknown:
             raise KeyError(f"no axis {unknown[0]!r}; there is {', '.join(self.axes)}")

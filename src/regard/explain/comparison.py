@@ -1,7 +1,6 @@
-"""Several finished runs side by side: runs that differ in nothing but their seed are one row, and every row is tested against a baseline.
+"""Compares finished runs. Runs that differ only in their seed are one row, and every row is tested against a baseline.
 
-Knows the files that a run leaves, and nothing of what a setting means: only `train/` knows that, so the settings are handed in, with every
-default filled in. A table or figure is made of the `Comparison`, elsewhere.
+Reads the files of a run. The caller passes its settings, with every default filled in. `tables.py` and `figures.py` show the `Comparison`.
 """
 
 import json
@@ -11,49 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError
+from regard.metrics.scores import METRICS, with_added
 from regard.metrics.significance import RESAMPLES, PairedTest, counted_metric, paired_test, resampled_scores
 from regard.settings import last_parts
+from regard.tasks.table import TASKS
 
-METRICS = "metrics.json"
+METRICS_FILE = "metrics.json"
 SEED = "train.seed"
 MOST_BUCKETS = 5
 
 
 @dataclass(frozen=True)
-class Compared:
-    """What runs of one task are compared by."""
-
-    file: str  # that a finished run leaves beside its metrics
-    columns: tuple[str, str, str] | None  # of it: what was read, expected and found; None: it holds none
-    scores: tuple[str, ...]  # of metrics.json
-    tested: tuple[str, ...]  # those that can be counted sentence by sentence, the first if nothing is said
-    size: tuple[str, str]  # how much was judged: the name in metrics.json, and what it counts
-
-
-TASKS = {
-    "translate": Compared(
-        "translations.jsonl",
-        ("source", "reference", "hypothesis"),
-        ("bleu", "chrf", "ter", "exact_match", "perplexity", "aer"),
-        ("bleu", "chrf", "ter", "exact_match"),
-        ("sentences", "sentences"),
-    ),
-    "classify": Compared(
-        "predictions.jsonl", ("text", "expected", "found"), ("accuracy", "f1"), ("accuracy", "f1"), ("texts", "texts")
-    ),
-    "generate": Compared(
-        "samples.jsonl",
-        None,
-        ("perplexity_word", "bits_per_byte", "perplexity"),
-        (),
-        ("evaluated_words", "words"),
-    ),
-}
-
-
-@dataclass(frozen=True)
 class RunResult:
-    """What a finished run is compared by. Where words have labels, those of a text are joined by tabs."""
+    """The results of a finished run. The labels of a tagged text are joined by tabs."""
 
     directory: Path
     settings: Mapping[str, Any]  # dotted name -> value
@@ -69,20 +38,20 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Row:
-    """The runs of the same settings. A list holds one value a run, in the order of `runs`."""
+    """The runs that share their settings. A list holds one value for each run, in the order of `runs`."""
 
     name: str
-    settings: Mapping[str, Any]  # those in which rows differ
+    settings: Mapping[str, Any]  # the settings in which rows differ
     runs: Sequence[RunResult]
     scores: Mapping[str, Sequence[float | None]]  # by the names of the task
     against: PairedTest | None  # None: this is the baseline, or nothing can be tested
     by_length: Sequence[Sequence[float]]  # [buckets][runs]
 
     def measured(self, name: str) -> list[float]:
-        """Numbers of metrics.json, of the runs that have them; or `sentences_per_second` of decoding."""
+        """A number of metrics.json, or `sentences_per_second` of decoding, for each run that has it."""
         if name == "sentences_per_second":
             timed = [run.metrics for run in self.runs if run.metrics.get("decoding_seconds")]
-            size = TASKS[self.runs[0].task].size[0]
+            size = TASKS[self.runs[0].task].results.size[0]
             return [metrics[size] / metrics["decoding_seconds"] for metrics in timed]
         return [float(run.metrics[name]) for run in self.runs if run.metrics.get(name) is not None]
 
@@ -92,39 +61,41 @@ class Comparison:
     """All rows, and how they were compared."""
 
     rows: Sequence[Row]
-    metric: str  # what is tested where that is possible, and told by length
+    metric: str  # a name of `METRICS`: tested where that is possible, and shown by length
     baseline: str  # the name of a row
     resamples: int
     signatures: Mapping[str, str]
     test_set: str  # test or validation
     sentences: int
-    unit: str  # what they are: sentences, texts or words
+    unit: str  # of `sentences`: sentences, texts or words
     buckets: Sequence[tuple[int, int]]  # source words, from and to
 
 
 def is_finished(directory: Path) -> bool:
-    """Whether the run in this directory came to its final numbers."""
-    return (directory / METRICS).is_file() and any((directory / task.file).is_file() for task in TASKS.values())
+    """Whether the directory has the metrics and the result file of a finished run."""
+    results = [directory / task.results.name for task in TASKS.values()]
+    return (directory / METRICS_FILE).is_file() and any(path.is_file() for path in results)
 
 
 def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
-    """The results of a finished run."""
-    metrics = _object(directory / METRICS, _text(directory / METRICS))
-    compared = TASKS[str(settings.get("task", "translate"))]
-    if compared.columns is None:
+    """Read the results of a finished run."""
+    metrics = _object(directory / METRICS_FILE, _text(directory / METRICS_FILE))
+    file = TASKS[str(settings.get("task", "translate"))].results
+    if file.columns is None:
         return RunResult(directory, settings, metrics, [], [], [])
-    path = directory / compared.file
+    path = directory / file.name
     rows = [_object(path, line) for line in _text(path).split("\n") if line]
     try:
-        columns = [[_joined(row[name]) for row in rows] for name in compared.columns]
+        columns = [[_joined(row[name]) for row in rows] for name in file.columns]
     except KeyError as error:
         raise DataError(f"{path}: a line without {error}; run `regard train` again with another --out") from None
     if not rows:
-        raise DataError(f"{path}: no {compared.size[1]} in it; leave {directory} out")
+        raise DataError(f"{path}: no {file.size[1]} in it; leave {directory} out")
     return RunResult(directory, settings, metrics, *columns)
 
 
 def _joined(value: Any) -> str:
+    """A text; the items of a list are joined by tabs."""
     return "\t".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -153,27 +124,30 @@ def compare_runs(
     tokenize: str = "13a",
     resamples: int = RESAMPLES,
 ) -> Comparison:
-    """One row for the runs of the same settings; all others are tested against that of `baseline`, else the first.
+    """Group the runs into rows and test each row against that of `baseline` (by default the first).
 
-    BLEU, with `tokenize`, and the metric that is tested, the task's first if not given, are counted from what was said; other scores are
-    what the runs wrote down. Language models are not tested: of them nothing is known sentence by sentence.
+    `metric` is the tested metric (by default the task's first). It and those that depend on `tokenize` are recomputed from the hypotheses.
+    Other scores come from metrics.json. Language models are not tested: they have no scores by sentence.
     """
     for result in results[1:]:
         refuse_other_task(results[0], result)
-    compared = TASKS[results[0].task]
-    if metric is not None and metric not in compared.tested:
-        able = f"choose {' or '.join(compared.tested)}" if compared.tested else "leave it out"
-        raise DataError(f"metric = {metric!r}: runs that {results[0].task} are not tested by it; {able}")
-    metric = metric or (compared.tested or compared.scores)[0]
+    task = TASKS[results[0].task]
+    score_names = with_added(task.scores)
+    testable = [name for name in score_names if METRICS[name].is_counted]
+    if metric is not None and metric not in testable:
+        choice = f"choose {' or '.join(testable)}" if testable else "leave it out"
+        raise DataError(f"metric = {metric!r}: runs that {task.name} are not tested by it; {choice}")
+    metric = metric or (testable or score_names)[0]
     groups = grouped(results)
     settings = differing([results[group[0]].settings for group in groups])
     names = row_names(settings) if len(groups) > 1 else [results[0].directory.resolve().name]
     wanted = _without_seed(baseline or results[0])
     base = next(n for n, group in enumerate(groups) if _without_seed(results[group[0]]) == wanted)
 
-    counted = {name: counted_metric(name, tokenize) for name in compared.tested if name in (metric, "bleu")}
-    counts = {name: [one.count(run.hypotheses, run.references) for run in results] for name, one in counted.items()}
-    actual = {name: [counted[name].score(one.sum(axis=0)) for one in found] for name, found in counts.items()}
+    recounted = [name for name in testable if name == metric or METRICS[name].tokenizes]
+    counted = {name: counted_metric(name, tokenize) for name in recounted}
+    counts = {name: [row.count(run.hypotheses, run.references) for run in results] for name, row in counted.items()}
+    actual = {name: [counted[name].score(run.sum(axis=0)) for run in runs] for name, runs in counts.items()}
     tested = counted.get(metric)
     sampled = None if tested is None or len(groups) < 2 else resampled_scores(tested, counts[metric], resamples)
     lengths = [len(source.split()) for source in results[0].sources]
@@ -183,9 +157,8 @@ def compare_runs(
     def against_baseline(group: list[int]) -> PairedTest | None:
         if sampled is None or group == groups[base]:
             return None
-        one, other = groups[base], group
-        scores = actual[metric]
-        return paired_test([scores[run] for run in one], [scores[run] for run in other], sampled[one], sampled[other])
+        baseline_scores, scores = ([actual[metric][run] for run in runs] for runs in (groups[base], group))
+        return paired_test(baseline_scores, scores, sampled[groups[base]], sampled[group])
 
     def by_length(group: list[int]) -> list[list[float]]:
         if tested is None:
@@ -195,64 +168,64 @@ def compare_runs(
     rows = [
         Row(
             name=name,
-            settings=told,
+            settings=row_settings,
             runs=[results[run] for run in group],
             scores={
-                **{score: [results[run].metrics.get(score) for run in group] for score in compared.scores},
-                **{score: [found[run] for run in group] for score, found in actual.items()},
+                **{score: [results[run].metrics.get(score) for run in group] for score in score_names},
+                **{score: [values[run] for run in group] for score, values in actual.items()},
             },
             against=against_baseline(group),
             by_length=by_length(group),
         )
-        for name, told, group in zip(names, settings, groups, strict=True)
+        for name, row_settings, group in zip(names, settings, groups, strict=True)
     ]
     return Comparison(
         rows=rows,
         metric=metric,
         baseline=names[base],
         resamples=resamples,
-        signatures={one.name: one.signature for one in counted.values() if one.signature is not None},
+        signatures={name: row.signature for name, row in counted.items() if row.signature is not None},
         test_set=str(results[0].metrics.get("set", "test")),
-        sentences=len(lengths) or int(results[0].metrics[compared.size[0]]),
-        unit=compared.size[1],
+        sentences=len(lengths) or int(results[0].metrics[task.results.size[0]]),
+        unit=task.results.size[1],
         buckets=buckets,
     )
 
 
-def refuse_other_task(one: RunResult, other: RunResult) -> None:
-    """Only runs of one task that were judged by the same sentences, or the same text, can be compared."""
-    if one.task != other.task:
+def refuse_other_task(first: RunResult, second: RunResult) -> None:
+    """Refuse two runs that have different tasks, languages or test data."""
+    if first.task != second.task:
         raise DataError(
-            f"{other.directory}: its task is to {other.task}, but that of {one.directory} is to {one.task}; compare runs of one task"
+            f"{second.directory}: its task is to {second.task}, but that of {first.directory} is to {first.task}; compare runs of one task"
         )
     for side in ("source", "target"):
-        mine, theirs = ((run.metrics.get("languages") or {}).get(side) for run in (one, other))
+        mine, theirs = ((run.metrics.get("languages") or {}).get(side) for run in (first, second))
         if mine is not None and theirs is not None and mine != theirs:
             raise DataError(
-                f"{other.directory}: its {side} language is {theirs}, but that of {one.directory} is {mine}; "
+                f"{second.directory}: its {side} language is {theirs}, but that of {first.directory} is {mine}; "
                 "compare runs of one task"
             )
-    for size in ("evaluated_words", "evaluated_bytes"):  # of a text; how many tokens it has is each model's own affair
-        if one.metrics.get(size) != other.metrics.get(size):
+    for size in ("evaluated_words", "evaluated_bytes"):  # not tokens: their number depends on the model
+        if first.metrics.get(size) != second.metrics.get(size):
             raise DataError(
-                f"{other.directory}: judged by another text than {one.directory} ({size} {other.metrics.get(size)}, "
-                f"not {one.metrics.get(size)}); compare runs of the same data.test_text, or of the same validation text"
+                f"{second.directory}: judged by another text than {first.directory} ({size} {second.metrics.get(size)}, "
+                f"not {first.metrics.get(size)}); compare runs of the same data.test_text, or of the same validation text"
             )
-    pairs = [list(zip(run.sources, run.references, strict=True)) for run in (one, other)]
+    pairs = [list(zip(run.sources, run.references, strict=True)) for run in (first, second)]
     if pairs[0] != pairs[1]:
-        sizes = [len(some) for some in pairs]
+        sizes = [len(run_pairs) for run_pairs in pairs]
         detail = f"{sizes[1]:,} sentences, not {sizes[0]:,}"
         if sizes[0] == sizes[1]:
             detail = f"sentence {next(n for n, (a, b) in enumerate(zip(*pairs, strict=True), 1) if a != b):,} differs"
         raise DataError(
-            f"{other.directory}: judged by another test set than {one.directory} ({detail}); "
-            f"compare runs of the same {'data.test_src' if one.task == 'translate' else 'data.test_labelled'}, "
+            f"{second.directory}: judged by another test set than {first.directory} ({detail}); "
+            f"compare runs of the same {'data.test_src' if first.task == 'translate' else 'data.test_labelled'}, "
             "or of the same validation set"
         )
 
 
 def grouped(results: Sequence[RunResult]) -> list[list[int]]:
-    """The numbers of the runs by their settings without the seed, in the order in which they come."""
+    """Indices of the runs, grouped by their settings without the seed, in order of first appearance."""
     groups: dict[str, list[int]] = {}
     for number, result in enumerate(results):
         groups.setdefault(json.dumps(_without_seed(result), sort_keys=True), []).append(number)
@@ -264,35 +237,35 @@ def _without_seed(result: RunResult) -> dict[str, Any]:
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of each row the settings in which rows differ.
+    """For each row, the settings in which the rows differ.
 
-    What only some rows know, as one kind of model knows settings that another has not, tells rows apart only where those that know it
-    differ, or where nothing else does.
+    A setting that only some rows have, such as one of a recurrent model, is included only if those rows differ in it, or if nothing else
+    distinguishes the rows.
     """
     keys = list(dict.fromkeys(key for row in rows for key in row if key != SEED))
-    found = [key for key in keys if len({json.dumps(row[key]) for row in rows if key in row}) > 1]
-    told = [{key: row[key] for key in found if key in row} for row in rows]
-    if len({json.dumps(one) for one in told}) == len(rows):
-        return told
-    partly = [key for key in keys if key in found or any(key not in row for row in rows)]
-    return [{key: row[key] for key in partly if key in row} for row in rows]
+    varying = [key for key in keys if len({json.dumps(row[key]) for row in rows if key in row}) > 1]
+    settings = [{key: row[key] for key in varying if key in row} for row in rows]
+    if len({json.dumps(row) for row in settings}) == len(rows):
+        return settings
+    partial = [key for key in keys if key in varying or any(key not in row for row in rows)]
+    return [{key: row[key] for key in partial if key in row} for row in rows]
 
 
 def row_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """`norm=post optimizer=adam`: settings by the last part of their name, where that is clear."""
+    """The name of each row, such as `norm=post optimizer=adam`. Keys are shortened to their last part where that is unique."""
     short = last_parts({key for row in settings for key in row})
     return [" ".join(f"{short[key]}={shown(value)}" for key, value in row.items()) or "default" for row in settings]
 
 
 def shown(value: Any) -> str:
-    """A setting's value as a person writes it."""
+    """The value of a setting as text."""
     if value is None:
         return "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def length_buckets(lengths: Sequence[int], most: int = MOST_BUCKETS) -> list[tuple[int, int]]:
-    """At most so many ranges of lengths, from and to, that hold about equally many sentences each."""
+    """At most `most` ranges (low, high) of lengths with about equally many sentences each."""
     ordered = sorted(lengths)
     tops = sorted({ordered[-(-len(ordered) * part // most) - 1] for part in range(1, most + 1)})
     return list(zip([ordered[0], *(top + 1 for top in tops[:-1])], tops, strict=True))

@@ -1,31 +1,31 @@
-"""From the events of a run to what its page draws: curves of few points that lie about nothing, and samples by sentence.
-
-Knows the names of log.jsonl's fields and no file, model or page.
-"""
+"""The curves and samples of a run's page, from the events of log.jsonl. Curves are thinned without losing a spike."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from regard.metrics.scores import METRICS
+
 Point = tuple[int, float]
 Event = Mapping[str, Any]
 
 CURVE_POINTS = 600  # more than a screen can show
-SMOOTHING = 0.01  # the mean reaches about this part of the run to either side
+SMOOTHING = 0.01  # width of the moving mean to either side, as a fraction of the run
 SAMPLE_SENTENCES = 12
 SAMPLE_ATTEMPTS = 40
+OF_EVERY_TASK = "perplexity"  # a field of every validation; exp(loss), and the loss is drawn
 
 
-def of_kind(events: Sequence[Event], kind: str) -> list[Event]:
-    """The events of one kind by step. Where a resumed run logged a step twice, the later one counts."""
+def events_of_kind(events: Sequence[Event], kind: str) -> list[Event]:
+    """The events of one kind, sorted by step. If a resumed run logged a step twice, the later event counts."""
     by_step = {int(event["step"]): event for event in events if event.get("event") == kind and "step" in event}
     return [by_step[step] for step in sorted(by_step)]
 
 
 def series(events: Sequence[Event], name: str) -> tuple[list[Point], list[int]]:
-    """The finite values of a field as (step, value), and the steps at which it was logged but not a finite number."""
+    """The finite values of a field as (step, value), and the steps where its value is not finite."""
     points: list[Point] = []
-    lost: list[int] = []
+    non_finite: list[int] = []
     for event in events:
         if name not in event:
             continue
@@ -33,25 +33,25 @@ def series(events: Sequence[Event], name: str) -> tuple[list[Point], list[int]]:
         if isinstance(value, int | float) and math.isfinite(value):
             points.append((int(event["step"]), value))
         else:
-            lost.append(int(event["step"]))
-    return points, lost
+            non_finite.append(int(event["step"]))
+    return points, non_finite
 
 
 def smooth(points: Sequence[Point], part: float = SMOOTHING) -> list[Point]:
-    """A mean whose weights fall off exponentially to both sides: it neither lags behind the points nor leaves their range."""
+    """A two-sided exponential moving mean: it does not lag behind the points and stays in their range."""
     values = [value for _, value in points]
     decay = 1.0 - 1.0 / max(1.0, part * len(points))
     forwards = decaying_sums(values, decay)
     backwards = decaying_sums(values[::-1], decay)[::-1]
     smoothed: list[Point] = []
     for (step, value), (past, past_weight), (future, future_weight) in zip(points, forwards, backwards, strict=True):
-        # Both sums hold the point itself, which counts once.
+        # Both sums contain the point itself: count it once.
         smoothed.append((step, (past + future - value) / (past_weight + future_weight - 1.0)))
     return smoothed
 
 
 def decaying_sums(values: Sequence[float], decay: float) -> list[tuple[float, float]]:
-    """For each value the sum of it and of those before it, each worth `decay` of the next, and the sum of these worths."""
+    """For each value, the exponentially decaying sum up to it and the sum of its weights."""
     total = weight = 0.0
     sums = []
     for value in values:
@@ -61,9 +61,9 @@ def decaying_sums(values: Sequence[float], decay: float) -> list[tuple[float, fl
 
 
 def thin(points: Sequence[Point], limit: int = CURVE_POINTS) -> list[Point]:
-    """At most `limit` of the points: the first, the last, and the lowest and highest of equal stretches between them.
+    """At most `limit` of the points: the first, the last, and the minimum and maximum of each stretch between them.
 
-    No spike is lost, for the lowest and highest of all are the lowest and highest of their stretch or an end.
+    The global minimum and maximum are always kept.
     """
     if len(points) <= limit:
         return list(points)
@@ -78,16 +78,24 @@ def thin(points: Sequence[Point], limit: int = CURVE_POINTS) -> list[Point]:
     return [*kept, points[-1]]
 
 
+def logged_scores(events: Sequence[Event]) -> list[str]:
+    """The names of the scores in a log's validations: `OF_EVERY_TASK` first, then in the order of `METRICS`."""
+    names = {
+        name for event in events_of_kind(events, "validated") for name, value in event.items() if value is not None
+    }
+    return sorted((name for name in METRICS if name in names), key=lambda name: name != OF_EVERY_TASK)
+
+
 def training_curves(events: Sequence[Event]) -> dict[str, Any]:
-    """Every curve of the page, by name. Smoothing sees every step; only then are points left out."""
-    steps = of_kind(events, "step")
-    validations = of_kind(events, "validated")
-    objective, lost_objective = series(steps, "loss")
-    likelihood, lost_likelihood = series(steps, "nll")
-    norm, lost_norm = series(steps, "gradient_norm")
+    """Every curve of the page, by name. Curves are smoothed first, then thinned."""
+    steps = events_of_kind(events, "step")
+    validations = events_of_kind(events, "validated")
+    objective, non_finite_objective = series(steps, "loss")
+    likelihood, non_finite_likelihood = series(steps, "nll")
+    norm, non_finite_norm = series(steps, "gradient_norm")
     rate, _ = series(steps, "learning_rate")
     speed, _ = series(steps, "tokens_per_second")
-    # The validation loss is the likelihood without label smoothing, so that is what training is compared by.
+    # The validation loss has no label smoothing, so the training curve beside it has none either.
     loss = likelihood or objective
     return {
         "loss": thin(loss),
@@ -98,20 +106,19 @@ def training_curves(events: Sequence[Event]) -> dict[str, Any]:
         "gradient_norm_smooth": thin(smooth(norm)),
         "speed_smooth": thin(smooth(speed)),
         "validation_loss": series(validations, "loss")[0],
-        "bleu": series(validations, "bleu")[0],
-        "chrf": series(validations, "chrf")[0],
+        "scores": {name: series(validations, name)[0] for name in logged_scores(events) if name != OF_EVERY_TASK},
         "best_step": max((int(event["step"]) for event in validations if event.get("best") is True), default=None),
-        "lost_steps": sorted({*lost_objective, *lost_likelihood, *lost_norm}),
+        "lost_steps": sorted({*non_finite_objective, *non_finite_likelihood, *non_finite_norm}),
     }
 
 
 def samples_over_time(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """For each sample sentence what the model said at each validation; what it repeated unchanged is told once.
+    """The outputs for each sample sentence over the validations. An unchanged output is listed once.
 
     Each attempt is {"first": step, "last": step, "hypothesis": text}.
     """
     sentences: dict[str, dict[str, Any]] = {}
-    for event in of_kind(events, "validated"):
+    for event in events_of_kind(events, "validated"):
         for sample in event.get("samples") or ():
             source = str(sample.get("source", ""))
             if source not in sentences and len(sentences) == SAMPLE_SENTENCES:
@@ -125,12 +132,12 @@ def samples_over_time(events: Sequence[Event]) -> list[dict[str, Any]]:
             else:
                 attempts.append({"first": step, "last": step, "hypothesis": hypothesis})
     for sentence in sentences.values():
-        sentence["attempts"] = evenly(sentence["attempts"], SAMPLE_ATTEMPTS)
+        sentence["attempts"] = evenly_spaced(sentence["attempts"], SAMPLE_ATTEMPTS)
     return list(sentences.values())
 
 
-def evenly(items: list[Any], limit: int) -> list[Any]:
-    """At most `limit` of the items, evenly spaced, the first and the last among them."""
+def evenly_spaced(items: list[Any], limit: int) -> list[Any]:
+    """At most `limit` of the items, evenly spaced, including the first and the last."""
     if len(items) <= limit:
         return items
     return [items[round(index * (len(items) - 1) / (limit - 1))] for index in range(limit)]

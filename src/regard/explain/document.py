@@ -1,6 +1,6 @@
-"""One HTML file that needs no network and no other file: the data of a page, its style and its modules, from `page/`.
+"""Builds a self-contained HTML file: the data of a page as JSON, and the style and scripts of `page/`.
 
-Knows how values become JSON and text stays text. What the data means is known to whoever hands it in, and to the modules.
+It escapes text and converts values to JSON. The caller and the scripts agree on what the data means.
 """
 
 import base64
@@ -22,14 +22,14 @@ TEXT_LIMIT = 4_000  # characters of one sentence; a line of 100,000 must not mak
 
 
 def document(title: str, data: Any, scripts: Iterable[str]) -> str:
-    """The whole page as one string that can be encoded as UTF-8. `data` is what `plain` gives."""
+    """The whole page as a string that can be encoded as UTF-8. `data`: a result of `to_json_types`."""
     parts = {
         "title": html.escape(f"{shown_text(title)} · regard"),
         "style": page_file("report.css"),
         "data": script_safe(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))),
         "script": bundle_scripts(scripts),
     }
-    # One pass, so that a placeholder inside of a sentence is text and nothing else.
+    # One pass, so that a placeholder inside a sentence is not expanded.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page_file("report.html"))
 
 
@@ -38,9 +38,9 @@ def page_file(name: str) -> str:
 
 
 def bundle_scripts(names: Iterable[str]) -> str:
-    """ES modules joined into one that stands inside of a page, where no module can import its neighbour.
+    """The ES modules of `page/`, joined into one inline script, which cannot import files.
 
-    The modules keep to what makes this sound: one-line imports of neighbours only, and no top-level name used twice.
+    This relies on two rules for the modules: imports are one line each, and no top-level name is used twice.
     """
     modules = []
     for name in names:
@@ -50,16 +50,16 @@ def bundle_scripts(names: Iterable[str]) -> str:
 
 
 def script_safe(text: str) -> str:
-    """JSON that may stand in a script element: no character in it can end the element or a line of script."""
+    """JSON text escaped for a script element: no character can end the element or a line of script."""
     return re.sub(r"[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def plain(value: Any, *, packed: bool = False, cut: bool = True) -> Any:
-    """A value as JSON can hold it; a number that is not finite becomes null, a record its fields by name.
+def to_json_types(value: Any, *, packed: bool = False, cut: bool = True) -> Any:
+    """A value converted to JSON types. A non-finite number becomes null, a dataclass a dict of its fields.
 
-    packed: arrays with named axes as base64 of little-endian float32, in which infinity stays what it is. cut: texts as a page shows them.
+    `packed`: a `NamedArray` becomes base64 of little-endian float32, which keeps infinities. `cut`: long texts are cut.
     """
-    inner = partial(plain, packed=packed, cut=cut)
+    inner = partial(to_json_types, packed=packed, cut=cut)
     text = shown_text if cut else whole_text
     if value is None or isinstance(value, bool | int):
         return value
@@ -73,7 +73,7 @@ def plain(value: Any, *, packed: bool = False, cut: bool = True) -> Any:
         return {field.name: inner(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {text(str(name)): inner(item) for name, item in value.items()}
-    if hasattr(value, "tolist"):  # an array or a number of numpy's or torch's
+    if hasattr(value, "tolist"):  # a numpy or torch array or number
         return inner(value.tolist())
     if isinstance(value, Iterable):
         return [inner(item) for item in value]
@@ -81,20 +81,20 @@ def plain(value: Any, *, packed: bool = False, cut: bool = True) -> Any:
 
 
 def _array(array: NamedArray, packed: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"axes": list(array.axes), "shape": list(array.values.shape)}
+    header: dict[str, Any] = {"axes": list(array.axes), "shape": list(array.values.shape)}
     if packed:
-        return {**told, "float32": base64.b64encode(array.values.astype("<f4").tobytes()).decode("ascii")}
-    # the digits that tell a float32 from its neighbours, and no more
+        return {**header, "float32": base64.b64encode(array.values.astype("<f4").tobytes()).decode("ascii")}
+    # the fewest digits that identify a float32
     shortest = array.values.astype(str).astype(np.float64)
     finite = bool(np.isfinite(shortest).all())
-    return {**told, "values": shortest.tolist() if finite else plain(shortest.tolist())}
+    return {**header, "values": shortest.tolist() if finite else to_json_types(shortest.tolist())}
 
 
 def shown_text(text: str) -> str:
-    """A text as the page can hold it: a very long one is cut."""
+    """The text for a page: cut if it is very long."""
     return whole_text(text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…")
 
 
 def whole_text(text: str) -> str:
-    """A text as UTF-8 can hold it: half of a surrogate pair becomes U+FFFD."""
+    """The text with lone surrogates replaced by U+FFFD, so that UTF-8 can encode it."""
     return re.sub(r"[\ud800-\udfff]", "\ufffd", text)

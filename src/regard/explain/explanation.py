@@ -1,6 +1,6 @@
-"""What is known of one sentence and its translation, as typed records with arrays whose axes have names.
+"""The records of an explanation: one sentence, its translation, and arrays with named axes.
 
-Nothing here knows a model or a page. The records are the schema of the JSON too: `docs/explain.md` says what each field means.
+The field names are the schema of the JSON. `docs/explain.md` describes each field.
 """
 
 import html
@@ -17,11 +17,11 @@ ATTENTIONS: tuple[AttentionName, ...] = ("encoder", "decoder", "cross")
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Which model was looked into."""
+    """The explained model."""
 
     name: str
-    kind: str  # transformer, recurrent; or the class of a network that came without a bundle
-    score: str | None  # how attention compares; None: not known
+    kind: str  # transformer or recurrent; without a bundle, the class name of the network
+    score: str | None  # the attention score function; None: unknown
     source_language: str | None
     target_language: str | None
     parameters: int
@@ -29,56 +29,56 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the pair."""
+    """The source or the target."""
 
     text: str  # normalised
     tokens: Sequence[str]  # the pieces, the end mark last
     words: Sequence[str]
-    word_of: Sequence[int | None]  # of each token; None: the end mark
+    word_of: Sequence[int | None]  # the word of each token; None: the end mark
 
 
 @dataclass(frozen=True)
 class Computation:
-    """One attention in full: what goes into every weight and what comes of it. The unit axis is a head's, but of joined and output."""
+    """The inputs, scores and outputs of one attention. The unit axis is that of a head, except in joined and output."""
 
-    layers: Sequence[int]  # which they are: a page of a long sentence has room for the last one only
+    layers: Sequence[int]  # layer numbers; the page of a long sentence holds only the last layer
     query: NamedArray  # [layer, head, query, unit]
     keys: NamedArray  # [layer, head, key, unit]
     values: NamedArray  # [layer, head, key, unit]
     scores: NamedArray  # [layer, head, query, key]
-    masked: NamedArray  # [layer, head, query, key]; minus infinity: must not be looked at
+    masked: NamedArray  # [layer, head, query, key]; minus infinity where masked
     context: NamedArray  # [layer, head, query, unit]
-    joined: NamedArray | None  # [layer, query, unit], the heads side by side; None: there is one head
-    output: NamedArray | None  # [layer, query, unit], after W_O; None: there is none
+    joined: NamedArray | None  # [layer, query, unit], the concatenated heads; None: there is one head
+    output: NamedArray | None  # [layer, query, unit], after W_O; None: there is no W_O
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """The likeliest tokens at each step of the target, the end mark's step last, and what was said there."""
+    """The most probable tokens at each target step, the end mark's step last, and the probability of the actual token."""
 
     tokens: Sequence[Sequence[str]]  # [target][rank]
     probabilities: NamedArray  # [target, rank]
-    said: NamedArray  # [target]: the probability of the token that was said
+    said: NamedArray  # [target]: the probability of the actual target token
 
 
 @dataclass(frozen=True)
 class Search:
-    """What one search found."""
+    """The result of one search."""
 
     name: str  # greedy, beam, exact
     text: str
     tokens: Sequence[str]
     logprob: float
-    score: float  # normalised by length; that of an exact search is the log-probability
+    score: float  # normalised by length; in an exact search the log-probability
     finished: bool
-    tree: SearchTree  # of an exact search the first of its nodes, and the way to the winner
-    nodes: int | None = None  # of an exact search: how many partial outputs were continued
-    proved: bool | None = None  # and whether nothing is more probable
+    tree: SearchTree  # of an exact search: its first nodes and the path to the winner
+    nodes: int | None = None  # exact search only: how many partial outputs were continued
+    proved: bool | None = None  # exact search only: whether the result is proved to be the most probable
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How alike two methods rank the source words, the mean over the target words; None: no word had an order to compare."""
+    """Rank correlations of two methods over the source words, averaged over the target words; None: all undefined."""
 
     one: str
     other: str
@@ -88,31 +88,31 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Attribution:
-    """How much each source word bears on log p of each target token."""
+    """The effect of each source word on log p of each target token."""
 
-    occlusion: NamedArray  # [target, source_word]: by how much log p falls with <unk> in the place of the word
+    occlusion: NamedArray  # [target, source_word]: the drop of log p if <unk> replaces the word
     gradients: NamedArray  # [target, source_word]: integrated gradients, summed over the word's tokens
-    gap: NamedArray  # [target]: what the gradients of a row lack of log p(y|x) - log p(y|every word unknown)
+    gap: NamedArray  # [target]: log p(y|x) - log p(y|every word unknown), minus the sum of the gradients
     agreement: Sequence[Agreement]
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The same sentence with something changed."""
+    """The translation of the same sentence under one change."""
 
-    name: str  # what was changed
-    source: str  # what was translated
-    text: str  # the translation then
+    name: str  # describes the change
+    source: str  # the translated text
+    text: str  # the new translation
     logprob: float
-    kept_logprob: float  # what the unchanged translation is worth then
-    kept_token_logprobs: NamedArray  # [target], of the unchanged translation
-    token_changes: NamedArray  # [target]: what each of them gained or lost
-    alignment: AlignmentMap | None  # of the translation then
+    kept_logprob: float  # of the original translation, under the change
+    kept_token_logprobs: NamedArray  # [target], of the original translation
+    token_changes: NamedArray  # [target]: the difference to the log-probabilities without the change
+    alignment: AlignmentMap | None  # of the new translation
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The pieces whose embeddings point most nearly where that of each token does."""
+    """For each token, the pieces with the most similar embeddings."""
 
     tokens: Sequence[Sequence[str]]  # [token][rank]
     cosines: NamedArray  # [token, rank]
@@ -120,7 +120,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class States:
-    """A stack from its input to its output: lengths of its states, and of the gradient of -log p(target) by them."""
+    """Norms of the states of a stack, from input to output, and of the gradients of -log p(target) by them."""
 
     layers: Sequence[str]
     norms: NamedArray  # [layer, token]
@@ -129,26 +129,26 @@ class States:
 
 @dataclass(frozen=True)
 class Structure:
-    """How the network is made, as the sentence shows it."""
+    """Positions, embeddings, state norms and receptive field of the network for this sentence."""
 
-    positions: NamedArray | None  # [position, unit], what is added to embeddings; None: nothing is
+    positions: NamedArray | None  # [position, unit], added to embeddings; None: nothing is added
     gram: NamedArray | None  # [position, other]: their dot products
     source: Neighbours | None
     target: Neighbours | None
     encoder: States
     decoder: States
-    reach: NamedArray  # [state, word]: how much the encoder's state at one place changes with the embedding at another
-    reach_by_distance: NamedArray  # [distance]: the mean over all places so far apart
+    reach: NamedArray  # [state, word]: how much each encoder state depends on each embedding
+    reach_by_distance: NamedArray  # [distance]: the mean over all pairs at this distance
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that was seen of one pair. A part that a model does not have, or that was not asked for, is absent."""
+    """The explanation of one sentence pair. Parts that the model lacks, or that were not requested, are empty or None."""
 
     model: ModelFacts
     source: Side
     target: Side
-    given: bool  # whether the target was given rather than found
+    given: bool  # whether the target was given, not translated by the model
     logprob: float  # log p(target | source), the end mark included
     token_logprobs: NamedArray  # [target]
     attention: Mapping[AttentionName, NamedArray]  # [layer, head, query, key]
@@ -161,7 +161,7 @@ class Explanation:
     structure: Structure | None = None
 
     def _repr_html_(self) -> str:
-        """The page, in a frame of its own: what a notebook shows."""
+        """The page in an iframe, for notebooks."""
         from regard.explain.sentence_page import render_sentences
 
         page = html.escape(render_sentences([self]))

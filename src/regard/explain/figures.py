@@ -1,7 +1,6 @@
-"""Figures for a paper: the learning curves of several runs in one frame, how gradients flow in them, and what they are worth in the end.
+"""Figures for papers: learning curves of several runs, their gradients by part, and their final scores.
 
-SVG, PNG or PDF by the suffix of the file; the same logs give the same SVG, byte for byte. Knows the names of log.jsonl's fields and no
-model. matplotlib is imported when a figure is drawn, so that only those who draw need it.
+The suffix of the file chooses SVG, PNG or PDF. The same logs give the same SVG, byte for byte. matplotlib is imported only to draw.
 """
 
 import io
@@ -15,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import ConfigError, DataError, RegardError
 from regard.explain.comparison import Comparison
-from regard.explain.curves import Event, Point, of_kind, series, smooth, thin
+from regard.explain.curves import Event, Point, events_of_kind, series, smooth, thin
 from regard.explain.flow import gradient_flow
-from regard.explain.tables import SCORES, bucket_name
+from regard.explain.tables import bucket_name
 from regard.files import write_whole
+from regard.metrics.scores import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 Runs = Mapping[str, Sequence[Event]]  # label -> the objects of log.jsonl
 
 ACROSS = {"step": "steps", "tokens": "target tokens", "seconds": "seconds of training"}
-UP = {"loss": "validation loss (nats a token)", "bleu": "validation BLEU"}
-# Told apart with any kind of colour vision (Okabe and Ito 2008), and by their marks in black and white.
+# Distinguishable with any colour vision (Okabe and Ito 2008), and by their marks in black and white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKS = "osD^vPX"
 STYLE: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine draws the same
+    "font.family": "DejaVu Sans",  # ships with matplotlib: the same on every machine
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -45,30 +44,39 @@ STYLE: Any = {
     "svg.hashsalt": "regard",
     "svg.fonttype": "path",
 }
-# What would make two drawings of the same thing differ.
+# Fields that would make two equal drawings differ.
 METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None},
 }
 MARKS_A_CURVE = 8
-LABEL_GAP = 0.062  # of the frame's height, between two labels
-MANY_TIMES = 8.0  # runs that differ so much in length share a logarithmic axis
+LABEL_GAP = 0.062  # least distance of two labels, as a fraction of the frame's height
+MANY_TIMES = 8.0  # runs whose lengths differ by this factor share a logarithmic axis
+
+
+def vertical_axes() -> dict[str, str]:
+    """Name -> axis label of everything that a learning curve can show: the loss and every score."""
+    return {
+        "loss": "validation loss (nats a token)",
+        **{name: f"validation {row.table_heading}" for name, row in METRICS.items()},
+    }
 
 
 def draw_learning_curves(
     runs: Runs, path: Path, *, across: Sequence[str] = ("step",), up: str = "loss", ordered: bool = False
 ) -> None:
-    """Validation `up` (of `UP`) of all runs, one frame for each of `across` (of `ACROSS`); the smoothed training loss is faint behind.
+    """Draw validation curves of all runs: `up` (of `vertical_axes()`) over each of `across` (of `ACROSS`), one frame each.
 
-    `ordered` runs are amounts of one thing, small to large, and are drawn in the shades of one scale.
+    The smoothed training loss is behind a loss. `ordered`: the runs are values of one setting, small to large, and share a colour scale.
     """
-    for name, known in ((up, UP), *((name, ACROSS) for name in across)):
-        if name not in known:
-            raise ConfigError(f"{name!r} cannot be drawn; there is {', '.join(known)}")
+    for name, choices in ((up, vertical_axes()), *((name, ACROSS) for name in across)):
+        if name not in choices:
+            raise ConfigError(f"{name!r} cannot be drawn; there is {', '.join(choices)}")
     for label, events in runs.items():
-        if not series(of_kind(events, "validated"), up)[0]:
+        if not series(events_of_kind(events, "validated"), up)[0]:
             raise DataError(f"{label}: its log holds no validation {up}; let the run come to a validation first")
+    scale = METRICS[up].scale if up in METRICS else 1.0
     with drawn_figure(path, width=1.6 + 3.4 * len(across), height=3.3) as figure:
         from matplotlib.ticker import LogLocator, MaxNLocator
 
@@ -79,9 +87,10 @@ def draw_learning_curves(
             for number, (label, events) in enumerate(runs.items()):
                 colour, mark = colours[number % len(colours)], MARKS[number % len(MARKS)]
                 if up == "loss":
-                    faint = along(events, thin(smooth(series(of_kind(events, "step"), "nll")[0])), name)
+                    faint = with_x_axis(events, thin(smooth(series(events_of_kind(events, "step"), "nll")[0])), name)
                     frame.plot(*_columns(faint), color=colour, alpha=0.3, linewidth=0.9)
-                points = along(events, series(of_kind(events, "validated"), up)[0], name)
+                shown = [(step, scale * value) for step, value in series(events_of_kind(events, "validated"), up)[0]]
+                points = with_x_axis(events, shown, name)
                 frame.plot(*_columns(points), color=colour, marker=mark, markevery=_marked(points), label=label)
                 ends.append(points[-1])
             if max(x for x, _ in ends) > MANY_TIMES * min(x for x, _ in ends):
@@ -95,23 +104,23 @@ def draw_learning_curves(
             frames[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             frames[0].yaxis.set_major_formatter("{x:g}")
             frames[0].yaxis.set_minor_formatter("")
-        frames[0].set_ylabel(UP[up])
+        frames[0].set_ylabel(vertical_axes()[up])
         _label_ends(frames[-1], list(runs), ends, colours)
 
 
-def along(events: Sequence[Event], points: Sequence[Point], name: str) -> list[tuple[float, float]]:
-    """(step, value) as (`name` at that step, value): steps themselves, or the target tokens or seconds behind them."""
+def with_x_axis(events: Sequence[Event], points: Sequence[Point], name: str) -> list[tuple[float, float]]:
+    """The points with each step replaced by its position on the x axis `name`: steps, target tokens or seconds."""
     if name == "step":
         return [(float(step), value) for step, value in points]
     reached, total = {0: 0.0}, 0.0
-    for event in of_kind(events, "step"):
+    for event in events_of_kind(events, "step"):
         total = total + float(event["tokens"]) if name == "tokens" else float(event["seconds"])
         reached[int(event["step"])] = total
     return [(reached[step], value) for step, value in points if step in reached]
 
 
 def draw_gradient_flow(runs: Runs, path: Path) -> None:
-    """The gradient norm of every part of the network by step, a frame a run, the input at the top, on one colour scale."""
+    """Draw the gradient norm of every part of the network by step: one frame for each run, input at the top, one colour scale."""
     flows = {label: gradient_flow(events) for label, events in runs.items()}
     for label, flow in flows.items():
         if flow is None:
@@ -139,24 +148,24 @@ def draw_gradient_flow(runs: Runs, path: Path) -> None:
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> None:
-    """The metric of every row, a pale dot a run and a bar of one standard deviation; and beside it, by the length of the source."""
-    score, rows = SCORES[comparison.metric], comparison.rows
-    names = [row.name.replace(" ", "\n") for row in rows]  # a setting a line
+    """Draw the metric of every row, with a dot for each run and error bars of one standard deviation, in total and by source length."""
+    metric, rows = METRICS[comparison.metric], comparison.rows
+    names = [row.name.replace(" ", "\n") for row in rows]  # one setting per line
     with drawn_figure(path, width=8.4, height=1.4 + 0.2 * max(9, len("\n\n".join(names).split("\n")))) as figure:
         whole, parts = figure.subplots(1, 2, width_ratios=(1, 1.2))
         ranges = [bucket_name(bucket) for bucket in comparison.buckets]
         for number, row in enumerate(rows):
             colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
-            values = [score.scale * value for value in row.scores[comparison.metric] if value is not None]
+            values = [metric.scale * value for value in row.scores[comparison.metric] if value is not None]
             whole.plot(values, [number] * len(values), color=colour, marker=mark, linestyle="", alpha=0.3)
             whole.errorbar(
                 [statistics.fmean(values)], [number], xerr=[_deviation(values)], color=colour, marker=mark, capsize=3
             )
-            columns = [[score.scale * value for value in found] for found in row.by_length]
+            columns = [[metric.scale * value for value in values] for values in row.by_length]
             parts.errorbar(
                 ranges,
-                [statistics.fmean(found) for found in columns],
-                yerr=[_deviation(found) for found in columns],
+                [statistics.fmean(column) for column in columns],
+                yerr=[_deviation(column) for column in columns],
                 color=colour,
                 marker=mark,
                 capsize=3,
@@ -164,9 +173,9 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
             )
         whole.set_yticks(range(len(rows)), names)
         whole.set_ylim(len(rows) - 0.5, -0.5)
-        whole.set_xlabel(score.heading)
+        whole.set_xlabel(metric.table_heading)
         parts.set_xlabel("words in the source sentence")
-        parts.set_ylabel(score.heading)
+        parts.set_ylabel(metric.table_heading)
 
 
 def _deviation(values: Sequence[float]) -> float:
@@ -178,11 +187,11 @@ def _blocks(parts: Sequence[str]) -> list[tuple[float, str]]:
     rows: dict[str, list[int]] = {}
     for row, part in enumerate(parts):
         rows.setdefault(" ".join(part.split(".")[:2]), []).append(row)
-    return [((found[0] + found[-1]) / 2, name.replace("_", " ")) for name, found in rows.items()]
+    return [((numbers[0] + numbers[-1]) / 2, name.replace("_", " ")) for name, numbers in rows.items()]
 
 
 def _shades(count: int) -> list[Any]:
-    """Shades of one scale, dark to light, the palest left out."""
+    """Colours of one scale, dark to light, without the palest."""
     from matplotlib import colormaps
 
     return [colormaps["viridis"](0.8 * index / max(1, count - 1)) for index in range(count)]
@@ -193,13 +202,13 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def _marked(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Which points of a curve bear a mark: the last and a few before it, so that marks do not hide the line."""
+    """Indices of the points that get a mark: the last and a few before it, so that marks do not hide the line."""
     stride = max(1, len(points) // MARKS_A_CURVE)
     return list(range(len(points) - 1, -1, -stride))
 
 
 def _thousands(value: float, _: object) -> str:
-    """1,500, 20 k and 2 M: a tick that needs no power of ten."""
+    """A tick label without powers of ten: 1,500, 20 k, 2 M."""
     if value < 1e4:
         return f"{value:,.0f}"
     return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k"
@@ -208,17 +217,17 @@ def _thousands(value: float, _: object) -> str:
 def _label_ends(
     frame: "Axes", labels: Sequence[str], ends: Sequence[tuple[float, float]], colours: Sequence[Any]
 ) -> None:
-    """Each curve's name beside the frame at the height where the curve ends, moved apart where two would touch."""
-    frame.autoscale_view()  # matplotlib would do so when it draws, which is too late to ask for heights
+    """Write each curve's name beside the frame, at the height where the curve ends; labels that would overlap are moved apart."""
+    frame.autoscale_view()  # the heights below need the final scale
     to_frame = frame.transData + frame.transAxes.inverted()
-    heights = spread([float(to_frame.transform(end)[1]) for end in ends], LABEL_GAP)
+    heights = spread_labels([float(to_frame.transform(end)[1]) for end in ends], LABEL_GAP)
     for number, (label, height) in enumerate(zip(labels, heights, strict=True)):
         colour = colours[number % len(colours)]
         frame.text(1.03, height, label, color=colour, transform=frame.transAxes, va="center", fontweight="bold")
 
 
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """The heights, moved as little as is simple until any two are at least `gap` apart, in their order."""
+def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
+    """The heights, moved until any two are at least `gap` apart. Their order is kept."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     groups: list[list[int]] = []
     for index in order:
@@ -234,7 +243,7 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def _bottom(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
-    """The lowest label of a group that stands around its mean."""
+    """The height of the lowest label of a group that is centred on its mean."""
     return sum(heights[index] for index in group) / len(group) - gap * (len(group) - 1) / 2
 
 
@@ -244,7 +253,7 @@ def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
 
 @contextmanager
 def drawn_figure(path: Path, *, width: float, height: float) -> Iterator["Figure"]:
-    """A figure of so many inches to draw on, written as a whole when it is done."""
+    """A figure to draw on, in inches. It is written to `path` when the block ends."""
     if path.suffix not in METADATA:
         raise ConfigError(f"{path}: a figure is written as {', '.join(METADATA)}; give it one of these suffixes")
     try:
@@ -257,6 +266,6 @@ def drawn_figure(path: Path, *, width: float, height: float) -> Iterator["Figure
         yield figure
         content = io.BytesIO()
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # a character that the font lacks is drawn as a box
+            warnings.filterwarnings("ignore", message="Glyph")  # characters that the font lacks are drawn as boxes
             figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=METADATA[path.suffix])
     write_whole(path, content.getvalue())

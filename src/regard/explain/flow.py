@@ -1,7 +1,4 @@
-"""From the `diagnosed` events of a run to a table of parts by steps: what the heat maps of gradients and updates draw.
-
-Knows the names of log.jsonl's fields and no file, model or page.
-"""
+"""Tables for the heat maps of gradients and updates: network parts by steps, from the `diagnosed` events of a log."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,28 +6,30 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from regard.explain.curves import Event, of_kind
+from regard.explain.curves import Event, events_of_kind
 
-COLUMNS = 120  # steps that a map can show
-JUMP = 30.0  # from one look to the next, a gradient so many times as long, or as short, is told in words
+COLUMNS = 120  # most steps of a map
+JUMP = 30.0  # a gradient that grows or shrinks by this factor between two events is reported in words
 FIELDS = ("gradient", "weight", "update", "ratio")
 
 Row = list[float | None]
 
 
 def gradient_flow(events: Sequence[Event], columns: int = COLUMNS) -> dict[str, Any] | None:
-    """For each field of `FIELDS` a row a part and a column a step; None where nothing was logged.
+    """For each of `FIELDS` a table with a row for each part and a column for each step; None if nothing was logged.
 
-    `parts` are in the order of the log, input first. `ends` are the first and the last self-attention of each stack, which are of one size
-    and can be compared. `jumps` are those of `JUMP`, over all steps. Of more than `columns` steps each stretch shows its most unusual one.
+    `parts` are in the order of the log, input first. `ends` are the first and the last self-attention of each stack, whose gradients are
+    comparable. `jumps` cover all steps. Above `columns` steps, each stretch of steps shows its most unusual one.
     """
-    looks = of_kind(events, "diagnosed")
-    if not looks:
+    diagnostics = events_of_kind(events, "diagnosed")
+    if not diagnostics:
         return None
-    numbers = [{part["name"]: part for part in look["parts"]} for look in looks]
-    names = list(numbers[-1])
-    rows = {field: [[_finite(at.get(name, {}), field) for at in numbers] for name in names] for field in FIELDS}
-    steps = [int(look["step"]) for look in looks]
+    parts_by_name = [{part["name"]: part for part in event["parts"]} for event in diagnostics]
+    names = list(parts_by_name[-1])
+    rows = {
+        field: [[_finite(parts.get(name, {}), field) for parts in parts_by_name] for name in names] for field in FIELDS
+    }
+    steps = [int(event["step"]) for event in diagnostics]
     shown = most_unusual(rows["gradient"], columns)
     return {
         "logged": len(steps),
@@ -47,18 +46,18 @@ def gradient_flow(events: Sequence[Event], columns: int = COLUMNS) -> dict[str, 
 
 
 def jumps(row: Sequence[float | None], factor: float = JUMP) -> list[tuple[int, float]]:
-    """Where a positive number is at least `factor` times the one before, or that much smaller: its place, and how many times."""
-    found = []
+    """(column, ratio to the previous value) of each value that grew or shrank at least `factor` times. Zeros are skipped."""
+    changes = []
     for column, (before, now) in enumerate(pairwise(row), start=1):
         if before and now and not 1.0 / factor < now / before < factor:
-            found.append((column, now / before))
-    return found
+            changes.append((column, now / before))
+    return changes
 
 
 def most_unusual(rows: Sequence[Sequence[float | None]], limit: int) -> list[int]:
-    """At most `limit` columns: the first, the last, and of equal stretches between them the one where some row is farthest from its median.
+    """At most `limit` columns: the first, the last, and of each stretch between them the one where a row is farthest from its median.
 
-    Distance is that of logarithms, so a spike and a collapse count alike, and the farthest of all is never left out.
+    Distances are between logarithms, so a spike and a collapse count alike. The farthest column of all is always kept.
     """
     count = len(rows[0])
     if count <= limit:
@@ -80,14 +79,15 @@ def _distance(value: float | None, middle: float) -> float:
 
 
 def _finite(part: Mapping[str, Any], field: str) -> float | None:
-    """A number of the log to six digits, which is what the page shows."""
+    """A finite number of the log, rounded to the six digits that the page shows; else None."""
     value = part.get(field)
     return float(f"{value:.6g}") if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _ends(names: Sequence[str]) -> list[tuple[int, int]]:
+    """Rows of the first and last self-attention of each stack."""
     stacks: dict[str, list[int]] = {}
     for index, name in enumerate(names):
-        if name.endswith(".attention"):
+        if name.endswith((".mixer", ".attention")):  # the latter in logs of format 1
             stacks.setdefault(name.split(".")[0], []).append(index)
-    return [(found[0], found[-1]) for found in stacks.values() if len(found) > 1]
+    return [(rows[0], rows[-1]) for rows in stacks.values() if len(rows) > 1]

@@ -1,4 +1,4 @@
-"""A model under interventions: a head masked, a word's embedding replaced, a source word dropped. All are edits of a probe.
+"""Interventions on a model: mask a head, replace an embedding, drop a source word. Each is an edit of a `Probe`.
 
 Shapes: B sentences, k hypotheses each, S source, T target, H heads, d head width, D width, V outputs.
 """
@@ -10,17 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.engine.model import Model
 from regard.engine.runner import Network
 from regard.explain.capture import PATHS
 from regard.explain.explanation import AttentionName
 from regard.ops.probe import Edit, Probe
+from regard.tasks.translate.translator import Translator
 
 Edits = Mapping[str, Edit]
 
 
 def without_head(attention: AttentionName, layer: int, head: int) -> Edits:
-    """The head gives nothing: its context is zero."""
+    """Edits that set the context of a head to zero."""
 
     def edit(context: Tensor) -> Tensor:  # [B, H, T, d]
         kept = torch.ones(context.shape[1], dtype=context.dtype, device=context.device)
@@ -32,7 +32,7 @@ def without_head(attention: AttentionName, layer: int, head: int) -> Edits:
 
 
 def with_embeddings(tokens: Sequence[int], replacement: Tensor) -> Edits:
-    """These source tokens have another embedding, [D] or one number for all of it, at the place where they stand."""
+    """Edits that replace the embeddings of these source positions by `replacement` [D] or [1]."""
 
     def edit(words: Tensor) -> Tensor:  # [B, S, D]
         changed = words.clone()
@@ -43,7 +43,7 @@ def with_embeddings(tokens: Sequence[int], replacement: Tensor) -> Edits:
 
 
 def without_tokens(tokens: Sequence[int]) -> Edits:
-    """These source tokens are dropped: they have no embedding, and nobody may look at them."""
+    """Edits that drop these source positions: their embeddings are zero and attention to them is masked."""
 
     def edit(scores: Tensor) -> Tensor:  # [B, H, T, S]
         hidden = torch.zeros(scores.shape[-1], dtype=torch.bool, device=scores.device)
@@ -54,12 +54,12 @@ def without_tokens(tokens: Sequence[int]) -> Edits:
     return {**nothing, "encoder.*.self.masked": edit, "decoder.*.cross.*masked": edit}
 
 
-def edited(model: Model, edits: Edits) -> Model:
-    """The same model, every pass of which is made under these interventions: it can search, score, align and be explained.
+def edited(model: Translator, edits: Edits) -> Translator:
+    """The model with these interventions in every pass. It can search, score, align and be explained.
 
-    It keeps nothing between steps, so it is slow: for a sentence, not for a corpus.
+    It has no key-value cache, so it is slow: use it for a sentence, not for a corpus.
     """
-    return type(model)(
+    changed = type(model)(
         EditedNetwork(model.network, edits),
         model.tokenizers,
         languages=model.languages,
@@ -68,24 +68,26 @@ def edited(model: Model, edits: Edits) -> Model:
         max_tokens=model.max_tokens,
         bundle=model.bundle,
     )
+    changed.explainer = model.explainer
+    return changed
 
 
 @dataclass(frozen=True)
-class Said:
-    """The state of a search that remembers ids alone."""
+class PrefixState:
+    """The decoding state of an `EditedNetwork`: token ids only, no cache."""
 
     source: Tensor  # [B, S]
     tokens: Tensor  # [B, k, t]
 
-    def reorder(self, sentences: Tensor, parents: Tensor) -> "Said":
+    def reorder(self, sentences: Tensor, parents: Tensor) -> "PrefixState":
         """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
         kept = self.tokens[sentences]
         rows = parents[:, :, None].expand(-1, -1, kept.shape[2])
-        return Said(self.source[sentences], kept.gather(1, rows))
+        return PrefixState(self.source[sentences], kept.gather(1, rows))
 
 
 class EditedNetwork:
-    """A network that makes every pass with edits. Each step is a forced pass over all that was said."""
+    """A network with edits in every pass. Each decoding step is a forced pass over the whole prefix."""
 
     def __init__(self, network: Network, edits: Edits) -> None:
         self._network, self._edits = network, edits
@@ -109,17 +111,17 @@ class EditedNetwork:
         """(source [B, S], target_in [B, T]) -> [B, T, D]"""
         return self._network.hidden(source, target_in, (Probe() if probe is None else probe).with_edits(self._edits))
 
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Said:
-        """Nothing is computed yet."""
+    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> PrefixState:
+        """The state before the first step."""
         assert source is not None, "an encoder-decoder needs a source"
-        said = source[:, :0] if prefix is None else prefix
-        return Said(source, said[:, None])
+        tokens = source[:, :0] if prefix is None else prefix
+        return PrefixState(source, tokens[:, None])
 
-    def step(self, tokens: Tensor, state: Said, record: bool = False) -> tuple[Tensor, Said, Any]:
-        """tokens [B, k] -> logits [B, k, V] of the next; no record is kept."""
+    def step(self, tokens: Tensor, state: PrefixState, record: bool = False) -> tuple[Tensor, PrefixState, Any]:
+        """tokens [B, k] -> logits [B, k, V] of the next tokens. Nothing is recorded."""
         sentences, hypotheses = tokens.shape
         before = state.tokens.expand(-1, hypotheses, -1)
-        said = torch.cat([before, tokens[:, :, None]], dim=2)  # [B, k, t]
+        prefixes = torch.cat([before, tokens[:, :, None]], dim=2)  # [B, k, t]
         source = state.source.repeat_interleave(hypotheses, dim=0)
-        hidden = self.hidden(source, said.flatten(0, 1))[:, -1]
-        return self.project(hidden).view(sentences, hypotheses, -1), Said(state.source, said), None
+        hidden = self.hidden(source, prefixes.flatten(0, 1))[:, -1]
+        return self.project(hidden).view(sentences, hypotheses, -1), PrefixState(state.source, prefixes), None

@@ -1,7 +1,7 @@
-"""Which way to align words is best, told by development data with gold links.
+"""Chooses alignment settings by their error rate on development data with gold links.
 
-Of each method the mean of all heads, the best layer, the best head and a combination of heads are tried, with the evidence of the step that
-chose a token and of the step that read it; then which links to draw from the best of them.
+For each method it tries the mean of all heads, the best layer, the best head and a combination of heads. Each uses the weights of the step
+that generated a token, or of the step that read it (`shift`). Then it tries link rules for the best of these.
 
 Shapes: L layers, H heads, W source words, U target words.
 """
@@ -11,19 +11,18 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard.engine.alignment import (
-    AlignmentConfig,
-    AlignmentMethod,
+from regard.bundle.config import AlignmentConfig, AlignmentMethod
+from regard.errors import DataError
+from regard.metrics.alignment import AlignmentScore, Links, alignment_error_rate
+from regard.tasks.translate.alignment import (
     after_reading,
     best_links,
     merged,
     to_one,
     token_weights,
 )
-from regard.engine.model import Model
-from regard.engine.pairs import Pairs
-from regard.errors import DataError
-from regard.metrics.alignment import AlignmentScore, Links, alignment_error_rate
+from regard.tasks.translate.pairs import Pairs
+from regard.tasks.translate.translator import Translator
 
 METHODS: tuple[AlignmentMethod, ...] = ("attention", "norm", "zeroing")
 LEAST = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -34,51 +33,57 @@ Gold = Sequence[tuple[Links, Links]]  # sure and possible links of each pair
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to align, and what it is worth on the development data."""
+    """Alignment settings and their score on the development data."""
 
-    choice: str  # mean, layer, head, combination, and of a combination the links
+    choice: str  # mean, layer, head, combination or links
     settings: AlignmentConfig
     score: AlignmentScore
 
 
 def pick_alignment(
-    model: Model,
+    model: Translator,
     sources: Sequence[str],
     targets: Sequence[str],
     gold: Gold,
     methods: Sequence[AlignmentMethod] = METHODS,
 ) -> list[Candidate]:
-    """The ways that were tried, the lowest error rate first."""
+    """The candidates of all methods, lowest alignment error rate first."""
     if not sources:
         raise DataError("no development sentences to pick an alignment by")
     pairs = Pairs(
         [model.tokenizers.source.encode(text)[: model.max_tokens] for text in sources],
         [model.tokenizers.target.encode(text)[: model.max_tokens] for text in targets],
     )
-    found = [candidate for method in methods for candidate in _of_method(model, pairs, method, gold)]
-    return sorted(found, key=lambda candidate: candidate.score.aer)
+    candidates = [candidate for method in methods for candidate in _candidates(model, pairs, method, gold)]
+    return sorted(candidates, key=lambda candidate: candidate.score.aer)
 
 
-def _of_method(model: Model, pairs: Pairs, method: AlignmentMethod, gold: Gold) -> Iterator[Candidate]:
+def _candidates(model: Translator, pairs: Pairs, method: AlignmentMethod, gold: Gold) -> Iterator[Candidate]:
+    """The best candidate of each choice, for one method."""
     stacks = [
-        _words(model, *one) for one in zip(model.evidence(pairs, method), pairs.sources, pairs.targets, strict=True)
+        _word_weights(model, *pair)
+        for pair in zip(model.evidence(pairs, method), pairs.sources, pairs.targets, strict=True)
     ]
     layers, heads = stacks[0][0].shape[:2]
 
-    def tried(choice: str, settings: AlignmentConfig) -> Candidate:
+    def evaluate(choice: str, settings: AlignmentConfig) -> Candidate:
         predicted = [frozenset(_links(stack, settings)) for stack in stacks]
         score = alignment_error_rate(predicted, [sure for sure, _ in gold], [possible for _, possible in gold])
         return Candidate(choice, settings, score)
 
     def best(choice: str, settings: Sequence[AlignmentConfig]) -> Candidate:
-        return min((tried(choice, one) for one in settings), key=lambda candidate: candidate.score.aer)
+        return min((evaluate(choice, config) for config in settings), key=lambda candidate: candidate.score.aer)
 
-    both = (False, True)
-    mean = best("mean", [AlignmentConfig(method=method, said=said) for said in both])
-    layer = best("layer", [AlignmentConfig(method=method, layer=n, said=said) for n in range(layers) for said in both])
-    every = [(n, h) for n in range(layers) for h in range(heads)]
-    head = best("head", [AlignmentConfig(method=method, heads=(one,), said=said) for one in every for said in both])
-    combined = _combination(head, every, best)
+    shifts = (False, True)
+    mean = best("mean", [AlignmentConfig(method=method, shift=shift) for shift in shifts])
+    layer = best(
+        "layer", [AlignmentConfig(method=method, layer=n, shift=shift) for n in range(layers) for shift in shifts]
+    )
+    all_heads = [(n, h) for n in range(layers) for h in range(heads)]
+    head = best(
+        "head", [AlignmentConfig(method=method, heads=(place,), shift=shift) for place in all_heads for shift in shifts]
+    )
+    combined = _combination(head, all_heads, best)
     yield from (mean, layer, head, combined)
     winner = min((mean, layer, head, combined), key=lambda candidate: candidate.score.aer)
     yield best(
@@ -93,29 +98,33 @@ def _of_method(model: Model, pairs: Pairs, method: AlignmentMethod, gold: Gold) 
 
 def _combination(
     head: Candidate,
-    every: Sequence[tuple[int, int]],
+    all_heads: Sequence[tuple[int, int]],
     best: Callable[[str, Sequence[AlignmentConfig]], Candidate],
 ) -> Candidate:
-    """From the best head on, the head that helps most is added, as long as one does."""
-    known = Candidate("combination", head.settings, head.score)
-    while known.settings.heads is not None and len(known.settings.heads) < min(MOST_HEADS, len(every)):
-        chosen = known.settings.heads
-        longer = [known.settings.model_copy(update={"heads": (*chosen, one)}) for one in every if one not in chosen]
-        found = best("combination", longer)
-        if found.score.aer >= known.score.aer:
+    """Greedy forward selection of heads: starts with the best head and adds the most useful one while the error rate falls."""
+    current = Candidate("combination", head.settings, head.score)
+    while current.settings.heads is not None and len(current.settings.heads) < min(MOST_HEADS, len(all_heads)):
+        chosen = current.settings.heads
+        longer = [
+            current.settings.model_copy(update={"heads": (*chosen, place)})
+            for place in all_heads
+            if place not in chosen
+        ]
+        candidate = best("combination", longer)
+        if candidate.score.aer >= current.score.aer:
             break
-        known = found
-    return known
+        current = candidate
+    return current
 
 
-def _words(model: Model, stack: Tensor, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
-    """[L, H, U, W] of the step that chose each word and of the step that read it; means over heads can be taken of these."""
+def _word_weights(model: Translator, stack: Tensor, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+    """Weights [L, H, U, W] between words, of the steps that generated each target word and of the steps that read it."""
     source_words, target_words = model.tokenizers.source.words(source), model.tokenizers.target.words(target)
     counts = (max(source_words, default=-1) + 1, max(target_words, default=-1) + 1)
-    chose, read = (merged(one, source_words, target_words, *counts) for one in (stack, after_reading(stack)))
+    chose, read = (merged(weights, source_words, target_words, *counts) for weights in (stack, after_reading(stack)))
     return chose, read
 
 
 def _links(stack: tuple[Tensor, Tensor], settings: AlignmentConfig) -> list[tuple[int, int]]:
-    weights = token_weights(stack[settings.said], settings.layer, settings.heads)
+    weights = token_weights(stack[settings.shift], settings.layer, settings.heads)
     return best_links(to_one(weights), settings.links, settings.least)

@@ -1,7 +1,6 @@
-"""What a report shows, as plain typed records: sentences, alignment maps, the tree of a search, and the whole of a run.
+"""The records of a report: sentences, alignment maps, search trees, and the report of a run.
 
-Nothing here knows a model, a tensor or a page. A record that contradicts itself is refused when it is made, where the
-mistake is, and not later by a blank figure in a browser.
+An inconsistent record is refused when it is made, so that the error shows where the mistake is, not as a blank figure in a browser.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,19 +26,19 @@ class SentenceResult:
 
 @dataclass(frozen=True)
 class AlignmentMap:
-    """How much each target word looks at each source word, and the links drawn from it."""
+    """Alignment weights between target and source words, and the links predicted from them."""
 
     source_words: Sequence[str]
     target_words: Sequence[str]
     weights: Sequence[Sequence[float]]  # [target words][source words]; a row sums to about 1
     links: Sequence[Link]  # predicted
-    gold: Sequence[Link] | None = None  # None: nobody knows the true links
+    gold: Sequence[Link] | None = None  # None: unknown
 
     def __post_init__(self) -> None:
         rows, columns = len(self.target_words), len(self.source_words)
         if len(self.weights) != rows or any(len(row) != columns for row in self.weights):
-            found = f"{len(self.weights)} rows of {sorted({len(row) for row in self.weights})}"
-            raise ValueError(f"alignment weights are {found}; {rows} target words need {rows} rows of {columns}")
+            shape = f"{len(self.weights)} rows of {sorted({len(row) for row in self.weights})}"
+            raise ValueError(f"alignment weights are {shape}; {rows} target words need {rows} rows of {columns}")
         for source, target in [*self.links, *(self.gold or ())]:
             if not (0 <= source < columns and 0 <= target < rows):
                 raise ValueError(f"link {source}-{target} is outside of {columns} source and {rows} target words")
@@ -50,25 +49,25 @@ NodeState = Literal["kept", "cut", "finished", "best"]
 
 @dataclass(frozen=True)
 class TreeNode:
-    """One hypothesis of a search: its parent's words and one token more."""
+    """One hypothesis of a search: its parent's prefix and one more token."""
 
     id: int
     parent: int | None  # None: the root, before the first token
-    text: str  # the token; where any holds sentencepiece's mark U+2581, the page joins them by it, otherwise by spaces
+    text: str  # the token; the page joins tokens at U+2581 if any token has it, else with spaces
     logprob: float  # of the whole prefix
     score: float  # normalised by length
     state: NodeState
-    step: int  # how many tokens the prefix holds; the root has 0
-    bound: float | None = None  # of an exact search: log-probability of the best whole output known then
-    hopeful: int | None = None  # and how many continuations are more probable than it
+    step: int  # tokens of the prefix; 0 at the root
+    bound: float | None = None  # exact search only: log-probability of the best complete output so far
+    hopeful: int | None = None  # exact search only: continuations that are more probable than the bound
 
 
 @dataclass(frozen=True)
 class SearchTree:
-    """Every hypothesis that a search looked at for one sentence: kept, cut, finished, and the one that won.
+    """The hypotheses of a search for one sentence: kept, cut, finished, and the best.
 
-    Of an exact search: the partial outputs that were continued; `cut` is one with no hopeful continuation, `finished` a whole output
-    that was the best until then. `beam` is the width of the beam that gave its first bound.
+    In an exact search they are the partial outputs it continued. `cut`: no continuation can beat the bound; `finished`: a complete output
+    that was the best so far. `beam` is the width of the beam search that gave the first bound.
     """
 
     source: str
@@ -91,14 +90,14 @@ class SearchTree:
 
 @dataclass(frozen=True)
 class Report:
-    """All that the page of a run shows. Only the title is needed: a part that is missing is left out or said to be missing."""
+    """The content of a run's page. Only the title is required: missing parts are left out or marked as missing."""
 
     title: str
     source_language: str | None = None
     target_language: str | None = None
-    created: str = ""  # when, as the page should print it
+    created: str = ""  # date and time, as printed
     version: str = ""  # of regard
-    reproduce: str = ""  # the shell command(s) that give this run again
+    reproduce: str = ""  # the shell command that repeats the run
     settings: Mapping[str, Any] = field(default_factory=dict)  # nested mappings are shown with dotted names
     events: Sequence[Mapping[str, Any]] = ()  # the objects of log.jsonl, in order
     metrics: Mapping[str, Any] = field(default_factory=dict)  # metrics.json

@@ -1,39 +1,38 @@
-"""The report of a run: one HTML file that needs no network and no other file.
+"""Renders a `Report` as one self-contained HTML file.
 
-Turns a `Report` into the data of the page and puts it, with the page's own style and script from `page/`, into one
-document. Computes nothing about a model: every number shown is one that was handed in. How things look is the
-business of `page/`; the script there reads the data by the names given here.
+`page_data` converts the report to the JSON that the scripts of `page/` read by name. Names and units of scores are part of the data.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError
-from regard.explain.curves import Event, of_kind, samples_over_time, training_curves
-from regard.explain.document import document, plain
+from regard.explain.curves import Event, events_of_kind, logged_scores, samples_over_time, training_curves
+from regard.explain.document import document, to_json_types
 from regard.explain.flow import gradient_flow
 from regard.explain.records import Report
-from regard.explain.sentence_page import SENTENCE_VIEWS, within_page
+from regard.explain.sentence_page import SENTENCE_VIEWS, limit_computation
 from regard.files import write_whole
+from regard.metrics.scores import METRICS
 from regard.settings import leaves
 
 DATA_FORMAT = 1
-MAP_CELLS = 10_000  # an alignment map of more is not readable on a page
-# In the order of their imports: what a module uses comes before it.
+MAP_CELLS = 10_000  # larger alignment maps are unreadable on a page
+# In the order of their imports: a module comes after those that it uses.
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
     *("curves.js", "flow.js", "confusion.js"),
     *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
-QUALITY = ("bleu", "chrf", "exact_match", "perplexity", "perplexity_word", "bits_per_byte", "accuracy", "f1")
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """The objects of a log.jsonl. A last line that was cut off in the middle of writing is left out."""
+    """The objects of a log.jsonl. An incomplete last line is ignored."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -57,18 +56,23 @@ def read_events(path: Path) -> list[dict[str, Any]]:
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write the page; whatever was there before is replaced as a whole."""
+    """Write the page. An existing file is replaced atomically."""
     write_whole(path, render(report))
 
 
 def render(report: Report) -> str:
-    """The whole page as one string that can be encoded as UTF-8."""
+    """The whole page as a string that can be encoded as UTF-8."""
     return document(report.title, page_data(report), SCRIPTS)
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """The data of the page, of JSON's own types only. The script finds each part by its name here."""
-    maps = [drawn for drawn in report.alignments if len(drawn.source_words) * len(drawn.target_words) <= MAP_CELLS]
+    """The data of the page, in JSON types. The scripts read each part by its key."""
+    logged = logged_scores(report.events)
+    maps = [
+        alignment
+        for alignment in report.alignments
+        if len(alignment.source_words) * len(alignment.target_words) <= MAP_CELLS
+    ]
     data = {
         "format": DATA_FORMAT,
         "title": report.title,
@@ -77,37 +81,70 @@ def page_data(report: Report) -> dict[str, Any]:
         "version": report.version,
         "status": run_status(report.events),
         "metrics": report.metrics,
+        "scores": score_labels([*logged, *report.metrics]),
+        "highlights": highlights(report.metrics),
         "cards": headline_cards(report),
         "curves": training_curves(report.events),
         "flow": gradient_flow(report.events),
+        "logged_scores": logged,
         "validations": [
-            {name: event.get(name) for name in ("step", "seconds", "loss", *reversed(QUALITY), "best")}
-            for event in of_kind(report.events, "validated")
+            {name: event.get(name) for name in ("step", "seconds", "loss", *logged, "best")}
+            for event in events_of_kind(report.events, "validated")
         ],
         "samples": samples_over_time(report.events),
         "confusion": _confusion(report.metrics),
         "worst": [asdict(sentence) for sentence in report.worst],
         "best": [asdict(sentence) for sentence in report.best],
-        "alignments": [asdict(drawn) for drawn in maps],
+        "alignments": [asdict(alignment) for alignment in maps],
         "alignments_left_out": len(report.alignments) - len(maps),
         "beam_tree": asdict(report.beam_tree) if report.beam_tree else None,
         "settings": [[name, setting_text(value)] for name, value in leaves(report.settings)],
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
     }
-    explanation = None if report.explanation is None else within_page(report.explanation)
-    return {**plain(data), "explanation": plain(explanation, packed=True)}
+    explanation = None if report.explanation is None else limit_computation(report.explanation)
+    return {**to_json_types(data), "explanation": to_json_types(explanation, packed=True)}
+
+
+def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The labels and units of the scores among these names."""
+    return {
+        name: {
+            "heading": row.heading,
+            "label": row.card_label,
+            "column": row.table_heading,
+            "unit": row.unit,
+            "digits": row.digits,
+            "better": row.better,
+            "highest": None if row.highest is None else row.scale * row.highest,
+            "note": row.card_note,
+        }
+        for name, row in METRICS.items()
+        if name in names
+    }
+
+
+def highlights(metrics: Mapping[str, Any]) -> list[str]:
+    """Sentences about scores that are a share of the sentences, such as "9 of 10 .. are translated word for word .."."""
+    sentences = []
+    for name, row in METRICS.items():
+        share, size = metrics.get(name), metrics.get("sentences")
+        if row.share_of and isinstance(share, int | float) and size:
+            right = math.floor(share * size + 0.5)
+            judged = "held-out test" if metrics.get("set") == "test" else metrics.get("set") or "evaluated"
+            sentences.append(f"{right:,} of {size:,} {judged} sentences are {row.share_of}.")
+    return sentences
 
 
 def _confusion(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Of a classifier: how often each label (a row) was taken for each (a column)."""
+    """The confusion matrix of a classifier: true labels in rows, predicted labels in columns; None if there is none."""
     labels, counts = metrics.get("labels"), metrics.get("confusion")
     return {"labels": labels, "counts": counts} if labels and counts else None
 
 
 def run_status(events: Sequence[Event]) -> dict[str, Any]:
-    """How far the run came and why it ended. `reason` is None while it runs or when it was killed."""
-    steps = of_kind(events, "step")
+    """The last step of the run, and why it ended. `reason` is None while it runs or when it was killed."""
+    steps = events_of_kind(events, "step")
     last = steps[-1] if steps else {}
     reason = None
     for event in events:  # a run that was interrupted and resumed has steps after "stopped"
@@ -117,33 +154,25 @@ def run_status(events: Sequence[Event]) -> dict[str, Any]:
 
 
 def headline_cards(report: Report) -> list[dict[str, Any]]:
-    """The numbers at the top. Without final metrics, those of the best validation stand in and say so."""
+    """The numbers at the top of the page. Without final metrics they are those of the best validation, and are labelled so."""
     metrics = report.metrics
-    validations = of_kind(report.events, "validated")
+    validations = events_of_kind(report.events, "validated")
     best = [event for event in validations if event.get("best") is True] or validations
-    stand_in = best[-1] if best else {}
-    steps = of_kind(report.events, "step")
+    validation = best[-1] if best else {}
+    steps = events_of_kind(report.events, "step")
     tokens = metrics.get("tokens") or sum(event.get("tokens") or 0 for event in steps)
     seconds = metrics.get("seconds") or (steps[-1].get("seconds") if steps else None)
-    names = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "Exact match", "perplexity": "Perplexity"}
-    names |= {"perplexity_word": "Perplexity per word", "bits_per_byte": "Bits per byte"}
-    names |= {"accuracy": "Accuracy", "f1": "F1"}
-    kinds = {"exact_match": "percent", "accuracy": "percent", "f1": "ratio"}
     parameters, count = metrics.get("parameters"), metrics.get("steps") or (steps[-1]["step"] if steps else 0)
-    cards = []
-    for key, label in names.items():
+    cards: list[dict[str, Any]] = []
+    for key, row in METRICS.items():
+        if row.card is None:
+            continue
         final = metrics.get(key) is not None
-        value = metrics.get(key) if final else stand_in.get(key)
-        where = f"{metrics.get('set', 'evaluated')} set" if final else f"validation, step {stand_in.get('step')}"
-        cards.append({"key": key, "label": label, "value": value, "kind": kinds.get(key, "score"), "note": where})
+        value = metrics.get(key) if final else validation.get(key)
+        where = f"{metrics.get('set', 'evaluated')} set" if final else f"validation, step {validation.get('step')}"
+        note = row.card_note or where
+        cards.append({"key": key, "label": row.card_label, "value": value, "kind": row.card_kind, "note": note})
     cards += [
-        {
-            "key": "aer",
-            "label": "Alignment error",
-            "value": metrics.get("aer"),
-            "kind": "ratio",
-            "note": "0 is perfect",
-        },
         {
             "key": "parameters",
             "label": "Parameters",
@@ -160,11 +189,11 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
             "note": "target side",
         },
     ]
-    return [card for card in cards if plain(card["value"]) is not None]
+    return [card for card in cards if to_json_types(card["value"]) is not None]
 
 
 def setting_text(value: Any) -> str:
-    """A setting as its TOML file would spell it; what is not set is a dash."""
+    """The value of a setting as in TOML; a dash if it is not set."""
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What `regard explain` writes: the page of one sentence, by one model or by several beside each other, or its data."""
+"""The output files of `regard explain`: a page, a figure or JSON of one sentence, for one or more models."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -7,14 +7,14 @@ from typing import Any
 
 from regard.errors import ConfigError
 from regard.explain.arrays import NamedArray
-from regard.explain.document import document, plain
+from regard.explain.document import document, to_json_types
 from regard.explain.explanation import Computation, Explanation
 from regard.explain.sentence_figure import draw_sentence
 from regard.files import to_json_line, write_whole
 
 DATA_FORMAT = 1
-COMPUTATION_NUMBERS = 2_000_000  # that a page holds of how attention is computed: about 11 megabytes
-# In the order of their imports: what a module uses comes before it.
+COMPUTATION_NUMBERS = 2_000_000  # most numbers of attention computations in a page: about 11 MB
+# In the order of their imports: a module comes after those that it uses.
 SENTENCE_VIEWS = (
     *("alignment.js", "tree.js", "sentences.js", "heads.js", "step.js", "searches.js"),
     *("attribution.js", "whatif.js", "structure.js", "views.js"),
@@ -28,7 +28,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def write_explanations(explanations: Sequence[Explanation], path: Path) -> None:
-    """Write a page, a figure or the data, as the suffix says."""
+    """Write a page, a figure or JSON, depending on the suffix."""
     check_suffix(path)
     if path.suffix == ".html":
         write_whole(path, render_sentences(explanations))
@@ -39,32 +39,32 @@ def write_explanations(explanations: Sequence[Explanation], path: Path) -> None:
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file that says nothing of what is to be written."""
-    known = (".html", ".json", *PICTURES)
-    if path.suffix not in known:
-        raise ConfigError(f"{path}: an explanation is written as {', '.join(known)}; give it one of these suffixes")
+    """Refuse a file with an unsupported suffix."""
+    suffixes = (".html", ".json", *PICTURES)
+    if path.suffix not in suffixes:
+        raise ConfigError(f"{path}: an explanation is written as {', '.join(suffixes)}; give it one of these suffixes")
 
 
 def to_data(explanations: Sequence[Explanation], *, packed: bool = False) -> dict[str, Any]:
-    """The records by the names of their fields, as JSON holds them; `docs/explain.md` says what they mean.
+    """The explanations in JSON types; `docs/explain.md` describes the fields.
 
-    packed: as a page holds them, very long texts cut.
+    `packed`: the form for a page, with base64 arrays and long texts cut.
     """
-    return {"format": DATA_FORMAT, "explanations": plain(explanations, packed=packed, cut=packed)}
+    return {"format": DATA_FORMAT, "explanations": to_json_types(explanations, packed=packed, cut=packed)}
 
 
 def render_sentences(explanations: Sequence[Explanation]) -> str:
-    """The whole page as one string that can be encoded as UTF-8."""
-    shown = to_data([within_page(explanation) for explanation in explanations], packed=True)
+    """The whole page as a string that can be encoded as UTF-8."""
+    shown = to_data([limit_computation(explanation) for explanation in explanations], packed=True)
     return document(explanations[0].source.text, shown, SENTENCE_SCRIPTS)
 
 
-def within_page(explanation: Explanation) -> Explanation:
-    """The same, with the last layer's computations only, where those of all are too many numbers for a page."""
-    numbers = sum(array.values.size for one in explanation.computation.values() for array in _arrays(one).values())
+def limit_computation(explanation: Explanation) -> Explanation:
+    """The explanation, reduced to the computations of the last layer if those of all layers are too large for a page."""
+    numbers = sum(array.values.size for steps in explanation.computation.values() for array in _arrays(steps).values())
     if numbers <= COMPUTATION_NUMBERS:
         return explanation
-    last = {name: _last_layer(one) for name, one in explanation.computation.items()}
+    last = {name: _last_layer(steps) for name, steps in explanation.computation.items()}
     return replace(explanation, computation=last)
 
 

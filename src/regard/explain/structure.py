@@ -1,5 +1,5 @@
-"""How a network is made, as one sentence shows it: positions, neighbours of embeddings, lengths of states and gradients, and how far a
-word's influence travels in the encoder.
+"""The structure of a network, shown on one sentence: positions, nearest embeddings, norms of states and gradients, and the receptive
+field of the encoder.
 
 Shapes: S source and T target tokens with their end marks, D width, V pieces.
 """
@@ -12,19 +12,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.engine.model import Model
 from regard.explain.arrays import NamedArray
 from regard.explain.explanation import Neighbours, States, Structure
 from regard.ops.probe import Probe
+from regard.tasks.translate.translator import Translator
 from regard.text.vocabulary import Vocabulary
 
-POSITIONS = 64  # whose encodings are shown
+POSITIONS = 64  # most positions shown
 NEAREST = 6
-SEED = 1  # of the directions in which influence is measured
+SEED = 1  # of the random direction in `_reach`
 
 
-def structure(model: Model, source: Sequence[int], target: Sequence[int]) -> Structure:
-    """Both sides are ids without end marks."""
+def structure(model: Translator, source: Sequence[int], target: Sequence[int]) -> Structure:
+    """The structure of the network for one pair. Both sides are ids without end marks."""
     network: Any = model.network
     probe = Probe(
         *("encoder.words", "encoder.embedding", "encoder.*hidden", "decoder.embedding", "decoder.*hidden"),
@@ -37,12 +37,8 @@ def structure(model: Model, source: Sequence[int], target: Sequence[int]) -> Str
     return Structure(
         positions=None if positions is None else NamedArray.of(positions, "position", "unit"),
         gram=None if positions is None else NamedArray.of(positions @ positions.T, "position", "other"),
-        source=_neighbours(
-            getattr(network, "source_embedding", None), [*source, Vocabulary.EOS], tokenizers.source.vocabulary
-        ),
-        target=_neighbours(
-            getattr(network, "target_embedding", None), [*target, Vocabulary.EOS], tokenizers.target.vocabulary
-        ),
+        source=_neighbours(_table(network, "source"), [*source, Vocabulary.EOS], tokenizers.source.vocabulary),
+        target=_neighbours(_table(network, "target"), [*target, Vocabulary.EOS], tokenizers.target.vocabulary),
         encoder=_states(model, probe, "encoder", hidden, target),
         decoder=_states(model, probe, "decoder", hidden, target),
         reach=reach,
@@ -51,13 +47,13 @@ def structure(model: Model, source: Sequence[int], target: Sequence[int]) -> Str
 
 
 def _leaf(words: Tensor) -> Tensor:
-    """Gradients end here, so that none is ever left on a weight."""
+    """Detach the embeddings, so that no gradient reaches a weight."""
     return words.detach().requires_grad_()
 
 
 def _positions(network: Any) -> Tensor | None:
-    """[positions, D]: what is added to embeddings; None: positions act elsewhere, or there are none."""
-    added = getattr(network, "source_positions", None)
+    """[positions, D]: the position embeddings that are added to word embeddings; None if there are none."""
+    added = getattr(getattr(network, "source", None), "positions", None)
     if added is None:
         return None
     with torch.no_grad():
@@ -65,8 +61,13 @@ def _positions(network: Any) -> Tensor | None:
     return reach
 
 
+def _table(network: Any, side: str) -> Any:
+    """The embedding module of a side; None if there is none."""
+    return getattr(getattr(network, side, None), "embedding", None)
+
+
 def _neighbours(embedding: Any, ids: list[int], vocabulary: Vocabulary) -> Neighbours | None:
-    """The pieces whose embeddings have the largest cosine with that of each token."""
+    """For each token, the pieces whose embeddings have the largest cosine with its own."""
     if embedding is None:
         return None
     with torch.no_grad():
@@ -76,13 +77,13 @@ def _neighbours(embedding: Any, ids: list[int], vocabulary: Vocabulary) -> Neigh
         cosines[torch.arange(len(ids)), places] = -2.0  # not itself
         near = cosines.topk(min(NEAREST, table.shape[0] - 1), dim=1)
     return Neighbours(
-        tokens=[[vocabulary.piece(one) for one in row] for row in near.indices.tolist()],
+        tokens=[[vocabulary.piece(token) for token in row] for row in near.indices.tolist()],
         cosines=NamedArray.of(near.values, "token", "rank"),
     )
 
 
-def _states(model: Model, probe: Probe, stack: str, hidden: Tensor, target: Sequence[int]) -> States:
-    """The length of every state, and of the gradient of log p(target) there."""
+def _states(model: Translator, probe: Probe, stack: str, hidden: Tensor, target: Sequence[int]) -> States:
+    """The norm of every state, and of the gradient of -log p(target) by it."""
     names = [name for name in probe if name.startswith(f"{stack}.") and not name.endswith("words")]
     values = [probe[name] for name in names]
     labels = [_label(name) for name in names]
@@ -92,12 +93,12 @@ def _states(model: Model, probe: Probe, stack: str, hidden: Tensor, target: Sequ
         logits = model.network.project(hidden[0])
         wanted = torch.tensor([*target, model.network.end_token], device=hidden.device)
         total = F.cross_entropy(logits, wanted, reduction="sum")
-    # zeros where a state has no say
+    # zeros for states that do not affect the loss
     gradients = torch.autograd.grad(total, values, retain_graph=True, materialize_grads=True)
     return States(
         layers=labels,
-        norms=NamedArray.of(torch.stack([_length(value)[0] for value in values]), "layer", "token"),
-        gradients=NamedArray.of(torch.stack([_length(value)[0] for value in gradients]), "layer", "token"),
+        norms=NamedArray.of(torch.stack([_norm(value)[0] for value in values]), "layer", "token"),
+        gradients=NamedArray.of(torch.stack([_norm(value)[0] for value in gradients]), "layer", "token"),
     )
 
 
@@ -108,7 +109,7 @@ def _label(name: str) -> str:
 
 
 def _reach(probe: Probe) -> NamedArray:
-    """[state, word]: how much each last state of the encoder changes with each embedding, |J^T v| for a random direction v."""
+    """[state, word]: how much each final encoder state depends on each embedding: |J^T v| for a random direction v."""
     words = probe["encoder.words"]
     last = probe[[name for name in probe if name.startswith("encoder.") and name.endswith("hidden")][-1]]
     generator = torch.Generator().manual_seed(SEED)
@@ -117,10 +118,11 @@ def _reach(probe: Probe) -> NamedArray:
         torch.autograd.grad((last[0, place] * direction).sum(), words, retain_graph=True)[0][0]
         for place in range(last.shape[1])
     ]
-    return NamedArray.of(torch.stack([_length(row) for row in rows]), "state", "word")
+    return NamedArray.of(torch.stack([_norm(row) for row in rows]), "state", "word")
 
 
 def _by_distance(reach: NamedArray) -> NamedArray:
+    """[distance]: the mean reach of all pairs at each distance."""
     size = len(reach.values)
     places = np.arange(size)
     apart = np.abs(places[:, None] - places)
@@ -128,6 +130,6 @@ def _by_distance(reach: NamedArray) -> NamedArray:
     return NamedArray(("distance",), np.array(means, dtype=np.float32))
 
 
-def _length(values: Tensor) -> Tensor:
-    length: Tensor = torch.linalg.vector_norm(values, dim=-1)
-    return length
+def _norm(values: Tensor) -> Tensor:
+    norm: Tensor = torch.linalg.vector_norm(values, dim=-1)
+    return norm

@@ -1,4 +1,4 @@
-"""A comparison as tables of text: for Markdown, LaTeX and JSON, and as cells for whoever draws them in a terminal."""
+"""Tables of a comparison, as text cells, Markdown, LaTeX and JSON."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -7,40 +7,18 @@ from typing import Any
 
 from regard.explain.comparison import Comparison, Row
 from regard.files import to_json
+from regard.metrics.scores import METRICS, Metric
 
 NOTHING = "-"
 
 
-@dataclass(frozen=True)
-class Score:
-    """How a score is shown."""
-
-    heading: str
-    scale: float
-    digits: int
-
-
-SCORES = {
-    "bleu": Score("BLEU", 1.0, 2),
-    "chrf": Score("chrF", 1.0, 2),
-    "ter": Score("TER", 1.0, 2),
-    "exact_match": Score("exact %", 100.0, 1),
-    "accuracy": Score("accuracy %", 100.0, 1),
-    "f1": Score("F1", 1.0, 3),
-    "perplexity_word": Score("perplexity per word", 1.0, 2),
-    "bits_per_byte": Score("bits per byte", 1.0, 3),
-    "perplexity": Score("perplexity", 1.0, 2),
-    "aer": Score("AER", 1.0, 3),
-}
-
-
 def _clock(seconds: float) -> str:
-    """1:02:03, or 2:03."""
+    """Seconds as 1:02:03 or 2:03."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
-COSTS: dict[str, tuple[str, Callable[[float], str]]] = {  # of metrics.json: the heading, and how it is written
+COSTS: dict[str, tuple[str, Callable[[float], str]]] = {  # name in metrics.json -> heading, format
     "parameters": ("parameters", "{:,.0f}".format),
     "steps": ("steps", "{:,.0f}".format),
     "tokens": ("training tokens", "{:,.0f}".format),
@@ -51,30 +29,33 @@ COSTS: dict[str, tuple[str, Callable[[float], str]]] = {  # of metrics.json: the
 
 @dataclass(frozen=True)
 class Table:
-    """Cells under headings; the first column names the rows."""
+    """A table of text cells. The first column names the rows."""
 
     headings: Sequence[str]
     cells: Sequence[Sequence[str]]
 
 
 def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
-    """What the rows are worth, what they cost and, where it is asked for, what they are worth on short and long sentences."""
-    made = [_quality(comparison), _cost(comparison)]
-    return [*made, _by_length(comparison)] if by_length else made
+    """The tables of scores and costs and, with `by_length`, of scores by source length."""
+    quality_and_cost = [_quality(comparison), _cost(comparison)]
+    return [*quality_and_cost, _by_length(comparison)] if by_length else quality_and_cost
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """How to read the tables."""
+    """Notes on how to read the tables."""
     several = any(len(row.runs) > 1 for row in comparison.rows)
     lines = [f"{comparison.sentences:,} {comparison.unit} of the {comparison.test_set} set"]
     if several:
         lines[0] += "; mean ± standard deviation over the runs of a row, which differ in train.seed alone"
     if _tested(comparison):
         lines.append(
-            f"difference and p: {SCORES[comparison.metric].heading} against {comparison.baseline}, paired bootstrap, "
+            f"difference and p: {METRICS[comparison.metric].table_heading} against {comparison.baseline}, paired bootstrap, "
             f"{comparison.resamples:,} resamples of the sentences" + (" and of the runs" if several else "")
         )
-    return [*lines, *(f"{SCORES[name].heading}: {text}" for name, text in comparison.signatures.items())]
+    return [
+        *lines,
+        *(f"{METRICS[name].table_heading}: {signature}" for name, signature in comparison.signatures.items()),
+    ]
 
 
 def _tested(comparison: Comparison) -> bool:
@@ -83,27 +64,27 @@ def _tested(comparison: Comparison) -> bool:
 
 def _quality(comparison: Comparison) -> Table:
     scores = comparison.rows[0].scores
-    known = [name for name in scores if any(_mean(row.scores[name]) is not None for row in comparison.rows)]
+    names = [name for name in scores if any(_mean(row.scores[name]) is not None for row in comparison.rows)]
     tested = _tested(comparison)
-    headings = ["", "runs", *(SCORES[name].heading for name in known), *(["difference", "p"] if tested else [])]
+    headings = ["", "runs", *(METRICS[name].table_heading for name in names), *(["difference", "p"] if tested else [])]
     return Table(
         headings,
         [
             [
                 row.name,
                 str(len(row.runs)),
-                *(with_spread(row.scores[name], SCORES[name]) for name in known),
-                *(_against(row, SCORES[comparison.metric]) if tested else []),
+                *(with_spread(row.scores[name], METRICS[name]) for name in names),
+                *(_against(row, METRICS[comparison.metric]) if tested else []),
             ]
             for row in comparison.rows
         ],
     )
 
 
-def _against(row: Row, score: Score) -> list[str]:
+def _against(row: Row, metric: Metric) -> list[str]:
     if row.against is None:
         return ["baseline", NOTHING]
-    return [f"{score.scale * row.against.difference:+.{score.digits}f}", f"{row.against.p_value:.3f}"]
+    return [metric.number(row.against.difference, "+"), f"{row.against.p_value:.3f}"]
 
 
 def _cost(comparison: Comparison) -> Table:
@@ -116,37 +97,37 @@ def _cost(comparison: Comparison) -> Table:
 
 
 def _by_length(comparison: Comparison) -> Table:
-    score = SCORES[comparison.metric]
+    metric = METRICS[comparison.metric]
     ranges = [bucket_name(bucket) for bucket in comparison.buckets]
     return Table(
-        [f"{score.heading} by source words", *ranges],
-        [[row.name, *(with_spread(values, score) for values in row.by_length)] for row in comparison.rows],
+        [f"{metric.table_heading} by source words", *ranges],
+        [[row.name, *(with_spread(values, metric) for values in row.by_length)] for row in comparison.rows],
     )
 
 
 def bucket_name(bucket: tuple[int, int]) -> str:
-    """4-7, or 8 where it holds one length."""
+    """The name of a bucket: `4-7`, or `8` if it holds one length."""
     low, high = bucket
     return str(low) if low == high else f"{low}-{high}"
 
 
-def with_spread(values: Sequence[float | None], score: Score) -> str:
-    """The mean, and the standard deviation where there is more than one value."""
+def with_spread(values: Sequence[float | None], metric: Metric) -> str:
+    """The mean and, for more than one value, the standard deviation."""
     mean = _mean(values)
     if mean is None:
         return NOTHING
-    known = [value for value in values if value is not None]
-    spread = f" ± {score.scale * statistics.stdev(known):.{score.digits}f}" if len(known) > 1 else ""
-    return f"{score.scale * mean:.{score.digits}f}{spread}"
+    present = [value for value in values if value is not None]
+    spread = f" ± {metric.number(statistics.stdev(present))}" if len(present) > 1 else ""
+    return f"{metric.number(mean)}{spread}"
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if present else None
 
 
 def to_markdown(comparison: Comparison, *, by_length: bool = False) -> str:
-    """Tables for a README: names to the left, numbers to the right."""
+    """Markdown tables."""
     parts = []
     for table in tables(comparison, by_length=by_length):
         lines = [table.headings, ["---", *["---:"] * (len(table.headings) - 1)]]
@@ -169,7 +150,7 @@ LATEX = {
 
 
 def to_latex(comparison: Comparison, *, by_length: bool = False) -> str:
-    """Tables for a paper, with the package booktabs; what they mean stands above them in comments."""
+    """LaTeX tables for the package booktabs, with the notes in comments above."""
     parts = ["".join(f"% {note}\n" for note in notes(comparison))]
     for table in tables(comparison, by_length=by_length):
         body = [" & ".join(map(_latex, line)) + r" \\" for line in table.cells]
@@ -193,7 +174,7 @@ def _latex(text: str) -> str:
 
 
 def comparison_to_json(comparison: Comparison, *, by_length: bool = False) -> str:
-    """Every number of every run, in the scales of metrics.json."""
+    """JSON with every number of every run, in the scales of metrics.json."""
     return to_json(
         {
             "metric": comparison.metric,
@@ -208,11 +189,11 @@ def comparison_to_json(comparison: Comparison, *, by_length: bool = False) -> st
 
 
 def _row(comparison: Comparison, row: Row, by_length: bool) -> dict[str, Any]:
-    values: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": row.name,
         "settings": dict(row.settings),
         "runs": [str(run.directory) for run in row.runs],
-        "scores": {name: _summary(found) for name, found in row.scores.items()},
+        "scores": {name: _summary(values) for name, values in row.scores.items()},
         **{name: _mean(row.measured(name)) for name in COSTS},
         "against_baseline": None
         if row.against is None
@@ -223,14 +204,14 @@ def _row(comparison: Comparison, row: Row, by_length: bool) -> dict[str, Any]:
         },
     }
     if by_length:
-        values["by_length"] = [
-            {"from": low, "to": high, **_summary(found)}
-            for (low, high), found in zip(comparison.buckets, row.by_length, strict=True)
+        fields["by_length"] = [
+            {"from": low, "to": high, **_summary(values)}
+            for (low, high), values in zip(comparison.buckets, row.by_length, strict=True)
         ]
-    return values
+    return fields
 
 
 def _summary(values: Sequence[float | None]) -> dict[str, Any]:
-    known = [value for value in values if value is not None]
-    deviation = statistics.stdev(known) if len(known) > 1 else None
+    present = [value for value in values if value is not None]
+    deviation = statistics.stdev(present) if len(present) > 1 else None
     return {"mean": _mean(values), "deviation": deviation, "values": list(values)}

@@ -1,4 +1,4 @@
-"""What if: the same sentence with a forced prefix, another word, a word or a head masked, and what the model says then."""
+"""What-if translations: with a forced prefix, a replaced word, a masked word or a masked head."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from typing import cast, get_args
 
 from torch import Tensor
 
-from regard.engine.model import Model
 from regard.errors import ConfigError
 from regard.explain.arrays import NamedArray
 from regard.explain.capture import token_logprobs
 from regard.explain.explanation import AttentionName, Side, WhatIf
 from regard.explain.interventions import edited, without_head, without_tokens
 from regard.explain.records import AlignmentMap
+from regard.tasks.translate.translator import Translator
 
 Head = tuple[AttentionName, int, int]  # layer and head from 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One thing that is changed; words are given as they stand in the source, and all that are equal are changed."""
+    """One change. A word is given as it is in the source; all its occurrences are changed."""
 
-    prefix: str | None = None  # what the translation must begin with
-    replace: tuple[str, str] | None = None  # a source word, and what stands in its place
-    mask: str | None = None  # a source word that the model does not see
-    head: Head | None = None  # a head that is silent
+    prefix: str | None = None  # the forced beginning of the translation
+    replace: tuple[str, str] | None = None  # (source word, replacement)
+    mask: str | None = None  # a source word to mask
+    head: Head | None = None  # an attention head to mask
 
     def __post_init__(self) -> None:
         given = [value for value in (self.prefix, self.replace, self.mask, self.head) if value is not None]
@@ -33,7 +33,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """How it is called where it is shown."""
+        """A description for the page."""
         if self.prefix is not None:
             return f"begins with “{self.prefix}”"
         if self.replace is not None:
@@ -44,16 +44,16 @@ class Change:
         return f"without {self.head[0]} layer {self.head[1] + 1} head {self.head[2] + 1}"
 
 
-def replacement(text: str) -> tuple[str, str]:
-    """chat=chien"""
-    word, equals, other = text.partition("=")
+def parse_replacement(text: str) -> tuple[str, str]:
+    """The two words of `--replace chat=chien`."""
+    word, equals, replacement = text.partition("=")
     if not (word and equals):
         raise ConfigError(f"--replace {text}: write WORD=OTHER, as in chat=chien")
-    return word, other
+    return word, replacement
 
 
-def head_named(text: str) -> Head:
-    """cross.3.1: the first head of the third layer."""
+def parse_head(text: str) -> Head:
+    """The head of `--without cross.3.1`: cross-attention, third layer, first head."""
     kind, *places = text.split(".")
     numbers = [int(place) for place in places if place.isascii() and place.isdigit() and int(place) > 0]
     if kind not in get_args(AttentionName) or len(places) != 2 or len(numbers) != 2:
@@ -62,7 +62,7 @@ def head_named(text: str) -> Head:
 
 
 def what_if(
-    model: Model,
+    model: Translator,
     source: Side,
     target: Sequence[int],
     attention: Mapping[AttentionName, NamedArray],
@@ -71,35 +71,36 @@ def what_if(
     beam: int = 5,
     alpha: float = 1.0,
 ) -> WhatIf:
-    """Translate the changed sentence, or by the changed model; `target` and `attention` are what was said and seen without the change."""
+    """Translate under the change. `target` and `attention`: the translation and the attention weights without the change."""
     text, changed = source.text, model
     if change.replace is not None:
         old, new = change.replace
-        _places(source, old)
+        _word_positions(source, old)
         text = " ".join(new if word == old else word for word in source.words)
     elif change.mask is not None:
-        places = _places(source, change.mask)
+        places = _word_positions(source, change.mask)
         changed = edited(model, without_tokens([token for token, word in enumerate(source.word_of) if word in places]))
     elif change.head is not None:
         _check_head(attention, change.head)
         changed = edited(model, without_head(*change.head))
     prefixes = None if change.prefix is None else [change.prefix]
-    [found] = changed.translate([text], beam=beam, alpha=alpha, prefixes=prefixes)
-    kept, before = _kept(changed, text, target), _kept(model, source.text, target)
+    [translation] = changed.translate([text], beam=beam, alpha=alpha, prefixes=prefixes)
+    kept, before = _target_logprobs(changed, text, target), _target_logprobs(model, source.text, target)
     return WhatIf(
         name=change.name,
         source=text,
-        text=found.text,
-        logprob=found.logprob,
+        text=translation.text,
+        logprob=translation.logprob,
         kept_logprob=float(kept.sum()),
         kept_token_logprobs=NamedArray.of(kept, "target"),
         token_changes=NamedArray.of(kept - before, "target"),
-        alignment=_alignment(changed, text, found.text) if "cross" in attention else None,
+        alignment=_alignment(changed, text, translation.text) if "cross" in attention else None,
     )
 
 
-def _places(source: Side, word: str) -> list[int]:
-    places = [place for place, other in enumerate(source.words) if other == word]
+def _word_positions(source: Side, word: str) -> list[int]:
+    """The positions of a word in the source, which must have it."""
+    places = [place for place, source_word in enumerate(source.words) if source_word == word]
     if not places:
         raise ConfigError(f"the source has no word {word!r}; its words are {', '.join(source.words)}")
     return places
@@ -114,14 +115,14 @@ def _check_head(attention: Mapping[AttentionName, NamedArray], head: Head) -> No
         )
 
 
-def _kept(model: Model, text: str, target: Sequence[int]) -> Tensor:
-    """[T]: log p of what was said before, the end mark last."""
+def _target_logprobs(model: Translator, text: str, target: Sequence[int]) -> Tensor:
+    """[T]: log p of each token of `target`, the end mark last."""
     source = model.tokenizers.source.encode(text)[: model.max_tokens]
     return token_logprobs(model, [source], target)[0]
 
 
-def _alignment(model: Model, source: str, target: str) -> AlignmentMap | None:
-    [found] = model.align([source], [target])
-    if not (found.source_words and found.target_words):
+def _alignment(model: Translator, source: str, target: str) -> AlignmentMap | None:
+    [alignment] = model.align([source], [target])
+    if not (alignment.source_words and alignment.target_words):
         return None
-    return AlignmentMap(found.source_words, found.target_words, found.weights.tolist(), found.links)
+    return AlignmentMap(alignment.source_words, alignment.target_words, alignment.weights.tolist(), alignment.links)

@@ -1,5 +1,9 @@
-"""Dropout as a module: it knows whether it is training, `ops.dropout` knows how."""
+"""Dropout as a module: it knows whether it is training, `ops.dropout` knows how.
 
+Shapes: any.
+"""
+
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.ops.dropout import dropout
@@ -12,7 +16,7 @@ class Dropout(nn.Module):
         super().__init__()
         self.probability = probability
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return dropout(x, self.probability) if self.training and self.probability > 0.0 else x
 
     def extra_repr(self) -> str:

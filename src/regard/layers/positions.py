@@ -1,16 +1,20 @@
-"""Ways to tell a model the order of its tokens. Those of `AddedPositions` join the embeddings, the others act inside attention.
+"""Position encodings. Those of `AddedPositions` are added to the embeddings; the others act inside attention.
 
 Shapes: T positions, D width, H heads, d head width.
 """
 
+from typing import ClassVar
+
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.layers.roles import Role
 from regard.ops import positions as ops
 
 
 class SinusoidalPositions(nn.Module):
-    """Fixed sinusoids (Vaswani et al. 2017): no weights, and lengths never seen in training have a position too."""
+    """Fixed sinusoids (Vaswani et al. 2017): no weights and no maximum length."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -18,8 +22,8 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", ops.sinusoidal(torch.arange(512), width), persistent=False)
         self.table: Tensor
 
-    def forward(self, first: int, count: int) -> Tensor:
-        """The rows for positions first .. first + count - 1, [T, D]."""
+    def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
+        """The rows for positions first .. first + count - 1."""
         last = first + count
         if last > self.table.shape[0]:
             self.table = ops.sinusoidal(torch.arange(2 * last, device=self.table.device), self.width).to(
@@ -29,14 +33,21 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """One learned vector a position (Gehring et al. 2017): positions past the table have none."""
+    """One learned vector per position (Gehring et al. 2017), up to a maximum length."""
+
+    roles: ClassVar[dict[str, Role]] = {"table": "table"}
 
     def __init__(self, width: int, reach: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.zeros(reach, width))
+        self.table = nn.Parameter(torch.empty(reach, width))
+        self.reset_parameters()
 
-    def forward(self, first: int, count: int) -> Tensor:
-        """The rows for positions first .. first + count - 1, [T, D]."""
+    def reset_parameters(self) -> None:
+        """Initialise with vectors that are small compared to the embeddings."""
+        nn.init.normal_(self.table, std=0.02)
+
+    def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
+        """The rows for positions first .. first + count - 1."""
         if first + count > self.table.shape[0]:
             raise ValueError(
                 f"a sequence of {first + count} tokens, but learned positions reach {self.table.shape[0]}; "
@@ -49,7 +60,7 @@ AddedPositions = SinusoidalPositions | LearnedPositions
 
 
 class RotaryPositions(nn.Module):
-    """Turns queries and keys by angles that grow with their position (Su et al. 2021)."""
+    """Rotary positions: rotates queries and keys by angles that grow with their position (Su et al. 2021)."""
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
@@ -63,8 +74,8 @@ class RotaryPositions(nn.Module):
         self.cosines: Tensor
         self.sines: Tensor
 
-    def forward(self, x: Tensor, first: int) -> Tensor:
-        """[..., T, d] -> the same, turned; the first row stands at position `first`."""
+    def forward(self, x: Float[Tensor, "... T d"], first: int) -> Float[Tensor, "... T d"]:
+        """x, rotated; its first row is at position `first`."""
         last = first + x.shape[-2]
         if last > self.cosines.shape[0]:
             self._fill(2 * last, self.cosines.device)
@@ -72,17 +83,24 @@ class RotaryPositions(nn.Module):
 
 
 class RelativeBias(nn.Module):
-    """One learned number a head and bucket of distance, added to the scores (Raffel et al. 2020)."""
+    """Relative positions: one learned bias per head and distance bucket, added to the scores (Raffel et al. 2020)."""
+
+    roles: ClassVar[dict[str, Role]] = {"table": "table"}
 
     def __init__(self, heads: int, *, bidirectional: bool, buckets: int = 32, longest: int = 128) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.zeros(buckets, heads))
+        self.table = nn.Parameter(torch.empty(buckets, heads))
         self.bidirectional = bidirectional
         self.buckets = buckets
         self.longest = longest
+        self.reset_parameters()
 
-    def forward(self, queries: int, keys: int) -> Tensor:
-        """[H, T, S]: the bias of each of the last `queries` positions with each of `keys` positions."""
+    def reset_parameters(self) -> None:
+        """Initialise with zeros."""
+        nn.init.zeros_(self.table)
+
+    def forward(self, queries: int, keys: int) -> Float[Tensor, "H T S"]:
+        """The bias of each of the last `queries` positions with each of `keys` positions."""
         positions = torch.arange(keys, device=self.table.device)
         buckets = ops.relative_buckets(
             positions[keys - queries :],

@@ -1,7 +1,7 @@
-"""Recurrent layers: a stack that reads a whole sequence by torch's fused kernels, and a cell that a loop steps.
+"""Recurrent layers: a stack for whole sequences, with torch's fused kernels, and a cell for loops.
 
-The stack serves wherever nothing but the sequence goes in: encoders, decoders without attention, the upper layers of those with it. The
-cell is for what depends on the state before: attention's context, or what is fed back. A parity test binds the two.
+The stack is for inputs that are known in advance: encoders, decoders without attention, the upper layers of decoders with attention. The
+cell is for inputs that depend on the previous state: the context of attention, or input feeding. A parity test compares the two.
 
 Shapes: R rows (a batch, or the hypotheses of all its sentences), T steps, D input, H width, L layers, G = 1, 3 or 4 gates.
 """
@@ -9,22 +9,37 @@ Shapes: R rows (a batch, or the hypotheses of all its sentences), T steps, D inp
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.layers.linear import Linear
 from regard.ops import recurrent as ops
 from regard.ops.repeated import RepeatedLinear
 
 State = tuple[Tensor, ...]
-"""The hidden state, and the memory of an LSTM: [R, H] of one layer, [R, L, H] of several."""
+"""The hidden state, and the cell state of an LSTM: [R, H] of one layer, [R, L, H] of several."""
 
 Advance = Callable[[Tensor | None, Tensor, State], State]
-"""(what the inputs add [R, GH], what comes beside [R, K], state) -> the next state"""
+"""(gate inputs known in advance [R, GH], input of this step [R, K], state) -> the next state"""
 
 FUSED: dict[str, type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 PARTS = {"rnn": 1, "gru": 1, "lstm": 2}
-"""Tensors in a state."""
+"""The number of tensors in a state."""
+
+
+def reset_gates(weight: Float[Tensor, "G D"], gates: int) -> None:
+    """Initialise each gate's map in a stacked matrix from Xavier's uniform distribution."""
+    for gate in weight.chunk(gates):
+        nn.init.xavier_uniform_(gate)
+
+
+def reset_gate_bias(bias: Float[Tensor, " G"], gates: int) -> None:
+    """Initialise biases with 0, and with 1 for the forget gate of an LSTM (Jozefowicz et al. 2015)."""
+    nn.init.zeros_(bias)
+    if gates == 4:
+        nn.init.ones_(bias.chunk(4)[1])
 
 
 class RecurrentStack(nn.Module):
@@ -34,7 +49,7 @@ class RecurrentStack(nn.Module):
         self, *, cell: str, inputs: int, width: int, layers: int, dropout: float, bidirectional: bool = False
     ) -> None:
         super().__init__()
-        self.parts = PARTS[cell]
+        self.parts, self.gates = PARTS[cell], GATES[cell]
         self.layers = FUSED[cell](
             inputs,
             width,
@@ -43,14 +58,25 @@ class RecurrentStack(nn.Module):
             dropout=dropout if layers > 1 else 0.0,  # there is nothing between one layer and itself
             bidirectional=bidirectional,
         )
+        self.reset_parameters()
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """x [R, T, D] -> the states of the last layer [R, T, H] and the last state of all, [R, L, H]."""
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Initialise the weights gate by gate (Xavier), and the biases with 0, or 1 for the forget gate of an LSTM."""
+        for weights in self.layers.all_weights:
+            input_weight, hidden_weight, input_bias, hidden_bias = weights
+            reset_gates(input_weight, self.gates)
+            reset_gates(hidden_weight, self.gates)
+            reset_gate_bias(input_bias, self.gates)
+            nn.init.zeros_(hidden_bias)
+
+    def forward(self, x: Float[Tensor, "R T D"], state: State | None = None) -> tuple[Float[Tensor, "R T H"], State]:
+        """The states of the last layer, and the last state of all layers, [R, L, H]."""
         states, last = self.layers(x, None if state is None else self._stacked(state))
         return states, self._rows(last)
 
-    def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
-        """The same for rows of different lengths [R], from a state of zeros; past its end a row's states are zero."""
+    def read(self, x: Float[Tensor, "R T D"], lengths: Int[Tensor, " R"]) -> tuple[Float[Tensor, "R T H"], State]:
+        """`forward` for rows of different lengths, from a zero state. The states of padding are zero."""
         if bool((lengths == x.shape[1]).all()):  # nothing to leave out, and packing would cost
             return self.forward(x)
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -67,25 +93,34 @@ class RecurrentStack(nn.Module):
 
 
 class Cell(nn.Module):
-    """One layer, one step at a time. Of its inputs some are known for all steps at once, the others come beside, step by step."""
+    """One layer that a loop runs step by step. Some inputs are known in advance; the others (`beside`) come with each step."""
 
     def __init__(self, *, cell: str, inputs: int, beside: int, width: int) -> None:
-        """`inputs` may be 0: all comes beside."""
+        """inputs: the width of those known in advance, may be 0; beside: the width of those of each step."""
         super().__init__()
         gates = GATES[cell] * width
         self.cell = cell
-        self.inputs = nn.Linear(inputs, gates, bias=False) if inputs else None
-        # the GRU's reset gate acts between the two products; the others take one of both
-        self.beside = nn.Linear(beside, gates) if cell == "gru" else None
-        self.hidden = nn.Linear(width if cell == "gru" else beside + width, gates)
+        self.inputs = Linear(inputs, gates, bias=False) if inputs else None
+        # the GRU's reset gate acts between the two products; the other cells use one product for both
+        self.beside = Linear(beside, gates) if cell == "gru" else None
+        self.hidden = Linear(width if cell == "gru" else beside + width, gates)
+        self.reset_parameters()
 
-    def begin(self, x: Tensor) -> tuple[Sequence[Tensor], Advance]:
-        """x [R, T, D] -> what it adds to the gates of each step, and what makes a step."""
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Initialise the weights gate by gate (Xavier), and the biases with 0, or 1 for the forget gate of an LSTM."""
+        for linear in (self.inputs, self.beside, self.hidden):
+            if linear is not None:
+                reset_gates(linear.weight, GATES[self.cell])
+        reset_gate_bias(self.hidden.bias, GATES[self.cell])
+
+    def begin(self, x: Float[Tensor, "R T D"]) -> tuple[Sequence[Float[Tensor, "R G"]], Advance]:
+        """The contribution of the known inputs to the gates of each step, and the step function."""
         assert self.inputs is not None
         return self.inputs(x.transpose(0, 1)).unbind(), self.advance()
 
     def advance(self) -> Advance:
-        """What makes the steps of one loop."""
+        """The step function of one loop."""
         hidden = RepeatedLinear(self.hidden.weight, self.hidden.bias)
         if self.beside is None:
             return self._joint(hidden)

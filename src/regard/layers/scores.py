@@ -1,9 +1,9 @@
-"""The scores of `ops.scores` as modules that own their weights, and the one table of their names.
+"""The scores of `ops.scores` as modules with weights, and the table of their names.
 
-Each is made of three parts: what is done to a query (`ask`), what is done to the keys, once for all queries (`remember`), and how the two
-are then compared (`compare`), which is what `ops.attention.attend` takes.
+Each has three parts: `prepare_query` for queries, `prepare_keys` for keys, once for all queries, and `compare`, the function for
+`ops.attention.attend`.
 
-Shapes: T queries, S keys, d, q, k, a widths; leading dimensions (batch, heads) are carried along.
+Shapes: T queries, S keys, q and k their widths, a inner width; leading dimensions (batch, heads) are carried along.
 """
 
 from abc import ABC, abstractmethod
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.ops import scores as ops
@@ -18,7 +19,7 @@ from regard.ops import scores as ops
 
 @dataclass(frozen=True, slots=True)
 class ScoreShape:
-    """The sizes that a score is made for."""
+    """The sizes of a score's inputs and weights."""
 
     query: int
     key: int
@@ -26,38 +27,43 @@ class ScoreShape:
     positions: int  # of location
 
 
-class Score(nn.Module, ABC):
-    """How well queries fit keys."""
+class AttentionScore(nn.Module, ABC):
+    """An attention score with its weights."""
 
     projected = True
-    """Whether it takes a query and a key of one space, into which the attention around it has to map them."""
+    """Whether the attention must project queries and keys into a common space first."""
 
-    def ask(self, query: Tensor) -> Tensor:
-        """[..., T, q] -> what is compared"""
+    def reset_parameters(self) -> None:
+        """Initialise matrices by Xavier. Scores with other weights override this."""
+        for parameter in self.parameters(recurse=False):
+            nn.init.xavier_uniform_(parameter)
+
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
+        """Queries, prepared for `compare`."""
         return query
 
-    def remember(self, keys: Tensor) -> Tensor:
-        """[..., S, k] -> what is compared"""
+    def prepare_keys(self, keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... S a"]:
+        """Keys, prepared for `compare`."""
         return keys
 
     @property
     @abstractmethod
-    def compare(self) -> ops.Score:
-        """From what was asked and what was remembered to scores [..., T, S]."""
+    def compare(self) -> ops.ScoreFunction:
+        """From prepared queries and keys to scores [..., T, S]."""
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """([..., T, q], [..., S, k]) -> [..., T, S]"""
-        return self.compare(self.ask(query), self.remember(keys))
+    def forward(self, query: Float[Tensor, "... T q"], keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... T S"]:
+        """The score of every query with every key."""
+        return self.compare(self.prepare_query(query), self.prepare_keys(keys))
 
 
-class Dot(Score):
+class Dot(AttentionScore):
     """q . k of projected queries and keys."""
 
     def __init__(self, shape: ScoreShape) -> None:
         super().__init__()
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.dot
 
 
@@ -71,11 +77,11 @@ class ScaledDot(Dot):
     """q . k / sqrt(d) of projected queries and keys."""
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.scaled_dot
 
 
-class General(Score):
+class General(AttentionScore):
     """q^T W k"""
 
     projected = False
@@ -83,16 +89,17 @@ class General(Score):
     def __init__(self, shape: ScoreShape) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(shape.query, shape.key))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         return query @ self.weight
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.dot
 
 
-class Additive(Score):
+class Additive(AttentionScore):
     """v . tanh(W q + U k)"""
 
     projected = False
@@ -102,19 +109,26 @@ class Additive(Score):
         self.query_weight = nn.Parameter(torch.empty(shape.inner, shape.query))
         self.key_weight = nn.Parameter(torch.empty(shape.inner, shape.key))
         self.vector = nn.Parameter(torch.empty(shape.inner))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def reset_parameters(self) -> None:
+        """Matrices as Xavier's, v so that a score of random signs has variance one."""
+        nn.init.xavier_uniform_(self.query_weight)
+        nn.init.xavier_uniform_(self.key_weight)
+        nn.init.normal_(self.vector, std=len(self.vector) ** -0.5)
+
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         return F.linear(query, self.query_weight)
 
-    def remember(self, keys: Tensor) -> Tensor:
+    def prepare_keys(self, keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... S a"]:
         return F.linear(keys, self.key_weight)
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return lambda query, keys: ops.tanh_sum(query, keys, self.vector)
 
 
-class Concat(Score):
+class Concat(AttentionScore):
     """v . tanh(W [q; k]): one matrix, read as the two of `Additive`."""
 
     projected = False
@@ -123,38 +137,49 @@ class Concat(Score):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(shape.inner, shape.query + shape.key))
         self.vector = nn.Parameter(torch.empty(shape.inner))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def reset_parameters(self) -> None:
+        """The matrix as Xavier's, v so that a score of random signs has variance one."""
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.normal_(self.vector, std=len(self.vector) ** -0.5)
+
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         return F.linear(query, self.weight[:, : query.shape[-1]])
 
-    def remember(self, keys: Tensor) -> Tensor:
+    def prepare_keys(self, keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... S a"]:
         return F.linear(keys, self.weight[:, -keys.shape[-1] :])
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return lambda query, keys: ops.tanh_sum(query, keys, self.vector)
 
 
-class Cosine(Score):
+class Cosine(AttentionScore):
     """b cos(q, k), b = sqrt(d) e^s with s learned: from s = 0, the scores of random vectors have variance one."""
 
     def __init__(self, shape: ScoreShape) -> None:
         super().__init__()
-        self.log_strength = nn.Parameter(torch.zeros(1))
+        self.log_strength = nn.Parameter(torch.empty(1))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def reset_parameters(self) -> None:
+        """Begin with s = 0."""
+        nn.init.zeros_(self.log_strength)
+
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         strength: Tensor = query.shape[-1] ** 0.5 * self.log_strength.exp()
         return F.normalize(query, dim=-1) * strength
 
-    def remember(self, keys: Tensor) -> Tensor:
+    def prepare_keys(self, keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... S a"]:
         return F.normalize(keys, dim=-1)
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.dot
 
 
-class Location(Score):
+class Location(AttentionScore):
     """(W q)_s: the s-th number that the query alone gives."""
 
     projected = False
@@ -162,16 +187,17 @@ class Location(Score):
     def __init__(self, shape: ScoreShape) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(shape.positions, shape.query))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         return F.linear(query, self.weight)
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.by_position
 
 
-class Mahalanobis(Score):
+class Mahalanobis(AttentionScore):
     """-1/2 (q - k)^T L^T L (q - k): one map for both, so they must be equally wide."""
 
     projected = False
@@ -180,34 +206,40 @@ class Mahalanobis(Score):
         super().__init__()
         assert shape.query == shape.key, f"a distance between widths {shape.query} and {shape.key}"
         self.root = nn.Parameter(torch.empty(shape.inner, shape.key))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         return F.linear(query, self.root)
 
-    def remember(self, keys: Tensor) -> Tensor:
+    def prepare_keys(self, keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... S a"]:
         return F.linear(keys, self.root)
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.near
 
 
-class Gaussian(Score):
+class Gaussian(AttentionScore):
     """-|q - k|^2 / (2 s^2), s^2 = sqrt(d) e^v with v learned: from v = 0, q . k counts as much as in the scaled dot product."""
 
     def __init__(self, shape: ScoreShape) -> None:
         super().__init__()
-        self.log_variance = nn.Parameter(torch.zeros(1))
+        self.log_variance = nn.Parameter(torch.empty(1))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Begin with v = 0."""
+        nn.init.zeros_(self.log_variance)
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         def compare(query: Tensor, keys: Tensor) -> Tensor:
             return ops.gaussian(query, keys, query.shape[-1] ** 0.5 * self.log_variance.exp())
 
         return compare
 
 
-class Latent(Score):
+class Latent(AttentionScore):
     """(A q) . (B k) in a space of few dimensions."""
 
     projected = False
@@ -216,19 +248,20 @@ class Latent(Score):
         super().__init__()
         self.query_weight = nn.Parameter(torch.empty(shape.inner, shape.query))
         self.key_weight = nn.Parameter(torch.empty(shape.inner, shape.key))
+        self.reset_parameters()
 
-    def ask(self, query: Tensor) -> Tensor:
+    def prepare_query(self, query: Float[Tensor, "... T q"]) -> Float[Tensor, "... T a"]:
         return F.linear(query, self.query_weight)
 
-    def remember(self, keys: Tensor) -> Tensor:
+    def prepare_keys(self, keys: Float[Tensor, "... S k"]) -> Float[Tensor, "... S a"]:
         return F.linear(keys, self.key_weight)
 
     @property
-    def compare(self) -> ops.Score:
+    def compare(self) -> ops.ScoreFunction:
         return ops.dot
 
 
-SCORES: dict[str, type[Dot | General | Additive | Concat | Cosine | Location | Mahalanobis | Gaussian | Latent]] = {
+SCORES: dict[str, type[AttentionScore]] = {
     "parameter_free": ParameterFree,
     "dot": Dot,
     "scaled_dot": ScaledDot,
@@ -242,3 +275,15 @@ SCORES: dict[str, type[Dot | General | Additive | Concat | Cosine | Location | M
     "latent": Latent,
 }
 """Every score by its name in `model.score`."""
+
+
+def inner_width(name: str, width: int | None, default: int) -> int:
+    """The inner width of a score: as given, or the default, a quarter of it for `latent`."""
+    return width or (max(1, default // 4) if name == "latent" else default)
+
+
+def head_score(name: str, head: int, *, width: int | None, positions: int) -> AttentionScore | None:
+    """The score of an attention with heads of width `head`; None: the scaled dot product, which has a faster kernel."""
+    if name == "scaled_dot":
+        return None
+    return SCORES[name](ScoreShape(query=head, key=head, inner=inner_width(name, width, head), positions=positions))

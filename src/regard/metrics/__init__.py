@@ -1,1 +1,1 @@
-"""BLEU, chrF, TER, exact match, perplexity, alignment error rate and significance, from plain lists. No torch, no model, no files."""
+"""Metrics computed from plain lists, and significance tests. No torch, no model, no files."""

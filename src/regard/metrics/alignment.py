@@ -1,4 +1,4 @@
-"""Word alignments: sets of links in Pharaoh notation, two of them joined, and how far a predicted one is from a gold one. It finds none."""
+"""Word alignments as sets of links: Pharaoh notation, symmetrisation, and the error rate. It aligns nothing itself."""
 
 import re
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from typing import Literal
 from regard.errors import DataError
 
 Links = frozenset[tuple[int, int]]
-"""(source word, target word), both counted from 0."""
+"""Set of (source word, target word), both counted from 0."""
 
 Joint = Literal["both", "either", "grow-diag"]
-"""Which links of two alignments are kept: those of both, of either, or those of both and what grows from them."""
+"""Rule of symmetrisation: intersection (both), union (either), or grow-diag (Koehn et al. 2003)."""
 
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
@@ -19,7 +19,10 @@ _TOKEN = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})", re.ASCII)
 
 
 def parse_pharaoh(line: str) -> tuple[Links, Links]:
-    """The sure links of `0-0 1p2 3-1`, and the possible ones, the sure among them. `i-j` is sure; `ipj` or `i?j` is possible."""
+    """(sure links, possible links) of a line such as `0-0 1p2 3-1`. `i-j` is sure; `ipj` or `i?j` is possible.
+
+    Sure links are among the possible ones.
+    """
     sure, possible = set(), set()
     for token in line.split():
         match = _TOKEN.fullmatch(token)
@@ -44,28 +47,28 @@ def flipped(links: Links) -> Links:
     return frozenset((target, source) for source, target in links)
 
 
-def joined(one: Links, other: Links, rule: Joint) -> Links:
-    """Of two alignments of the same pair, as from source to target and from target to source, one."""
+def joined(forward: Links, backward: Links, rule: Joint) -> Links:
+    """Symmetrise two alignments of a sentence pair: source to target, and target to source."""
     if rule == "grow-diag":
-        return _grown(one & other, one | other)
-    return one & other if rule == "both" else one | other
+        return _grown(forward & backward, forward | backward)
+    return forward & backward if rule == "both" else forward | backward
 
 
 def _grown(links: Links, either: Links) -> Links:
-    """The links, and those of either that touch one and join a word that has none (Koehn et al. 2003)."""
-    found = set(links)
+    """Grow-diag: add links of `either` that neighbour a link and have an unaligned word (Koehn et al. 2003)."""
+    grown = set(links)
     while True:
-        sources, targets = {source for source, _ in found}, {target for _, target in found}
-        beside = {(source + x, target + y) for source, target in found for x, y in _NEIGHBOURS}
-        new = {link for link in (beside & either) - found if link[0] not in sources or link[1] not in targets}
+        sources, targets = {source for source, _ in grown}, {target for _, target in grown}
+        neighbours = {(source + x, target + y) for source, target in grown for x, y in _NEIGHBOURS}
+        new = {link for link in (neighbours & either) - grown if link[0] not in sources or link[1] not in targets}
         if not new:
-            return frozenset(found)
-        found.add(min(new))
+            return frozenset(grown)
+        grown.add(min(new))
 
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Of a whole corpus, each in 0 to 1."""
+    """Alignment error rate, precision and recall of a corpus, each 0 to 1."""
 
     aer: float
     precision: float
@@ -75,27 +78,27 @@ class AlignmentScore:
 def alignment_error_rate(
     predicted: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> AlignmentScore:
-    """Och & Ney (2003), with A predicted, S sure and P possible links, counted over all sentences:
+    """Alignment error rate (Och & Ney 2003), with A predicted, S sure and P possible links, counted over all sentences:
 
     precision = |A∩P| / |A|,  recall = |A∩S| / |S|,  AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|).
 
-    Sure links are possible ones whether listed there or not; without `possible`, only they are. Of nothing, all is right.
+    Sure links are always possible; without `possible`, no others are. 0 / 0 is 1.
     """
     possible = sure if possible is None else possible
     if not len(predicted) == len(sure) == len(possible):
         raise DataError(
             f"{len(predicted)} predicted alignments for {len(sure)} sure and {len(possible)} possible ones: give one for each sentence"
         )
-    right = allowed = guessed = wanted = 0
-    for found, certain, acceptable in zip(predicted, sure, possible, strict=True):
-        right += len(found & certain)
-        allowed += len(found & (acceptable | certain))
-        guessed += len(found)
-        wanted += len(certain)
+    sure_hits = possible_hits = predicted_links = gold_links = 0
+    for links, sure_links, possible_links in zip(predicted, sure, possible, strict=True):
+        sure_hits += len(links & sure_links)
+        possible_hits += len(links & (possible_links | sure_links))
+        predicted_links += len(links)
+        gold_links += len(sure_links)
     return AlignmentScore(
-        aer=1.0 - _share(right + allowed, guessed + wanted),
-        precision=_share(allowed, guessed),
-        recall=_share(right, wanted),
+        aer=1.0 - _share(sure_hits + possible_hits, predicted_links + gold_links),
+        precision=_share(possible_hits, predicted_links),
+        recall=_share(sure_hits, gold_links),
     )
 
 

@@ -1,38 +1,39 @@
-"""Rank correlation: whether two rows of numbers put things in the same order. From plain lists."""
+"""Rank correlation of two lists of numbers."""
 
 import math
 from collections.abc import Sequence
 
 
-def kendall(ones: Sequence[float], others: Sequence[float]) -> float | None:
-    """tau-b (Kendall 1945): pairs in the same order minus pairs in the opposite one, ties left out of both norms.
+def kendall(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Kendall's tau-b (1945): concordant minus discordant pairs, normalised without ties.
 
-    None where a row has fewer than two different values, and so no order.
+    None if a list has fewer than two different values.
     """
-    agreeing = opposed = tied_ones = tied_others = 0
-    for first in range(len(ones)):
+    concordant = discordant = ties_left = ties_right = 0
+    for first in range(len(left)):
         for second in range(first):
-            one, other = ones[first] - ones[second], others[first] - others[second]
-            tied_ones += one == 0.0
-            tied_others += other == 0.0
-            agreeing += one * other > 0.0
-            opposed += one * other < 0.0
-    pairs = len(ones) * (len(ones) - 1) // 2
-    norm = math.sqrt((pairs - tied_ones) * (pairs - tied_others))
-    return (agreeing - opposed) / norm if norm else None
+            left_step, right_step = left[first] - left[second], right[first] - right[second]
+            ties_left += left_step == 0.0
+            ties_right += right_step == 0.0
+            concordant += left_step * right_step > 0.0
+            discordant += left_step * right_step < 0.0
+    pairs = len(left) * (len(left) - 1) // 2
+    norm = math.sqrt((pairs - ties_left) * (pairs - ties_right))
+    return (concordant - discordant) / norm if norm else None
 
 
-def spearman(ones: Sequence[float], others: Sequence[float]) -> float | None:
-    """Pearson's correlation of the ranks (Spearman 1904), of equals the mean rank. None where a row has no order."""
-    left, right = _centred(_ranks(ones)), _centred(_ranks(others))
-    norm = math.sqrt(sum(a * a for a in left) * sum(b * b for b in right))
-    return sum(a * b for a, b in zip(left, right, strict=True)) / norm if norm else None
+def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Spearman's rho (1904): Pearson's correlation of the ranks. Equal values share their mean rank.
+
+    None if a list has fewer than two different values.
+    """
+    left_ranks, right_ranks = _centred(_ranks(left)), _centred(_ranks(right))
+    norm = math.sqrt(sum(a * a for a in left_ranks) * sum(b * b for b in right_ranks))
+    return sum(a * b for a, b in zip(left_ranks, right_ranks, strict=True)) / norm if norm else None
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    return [
-        sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2 for value in values
-    ]
+    return [sum(each < value for each in values) + (sum(each == value for each in values) - 1) / 2 for value in values]
 
 
 def _centred(values: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""chrF between all texts of a small set, each n-gram counted once. It knows no model.
+"""chrF between all texts of a small set; the n-grams of each text are counted once. It knows no model.
 
 Shapes: n texts, g different n-grams of one order.
 """
@@ -30,22 +30,24 @@ def chrf_matrix(texts: Sequence[str]) -> "NDArray[np.float64]":
         recall += np.where(both, matches / np.maximum(totals[None], 1), 0.0)
         orders += both
     precision, recall = precision / np.maximum(orders, 1), recall / np.maximum(orders, 1)
-    below = BETA**2 * precision + recall
-    scores = 100.0 * (1 + BETA**2) * precision * recall / np.where(below > 0.0, below, 1.0)
-    same = np.array([[one == other for other in texts] for one in texts], dtype=bool).reshape(size, size)
+    denominator = BETA**2 * precision + recall
+    scores = 100.0 * (1 + BETA**2) * precision * recall / np.where(denominator > 0.0, denominator, 1.0)
+    same = np.array([[hypothesis == reference for reference in texts] for hypothesis in texts], dtype=bool).reshape(
+        size, size
+    )
     return np.where(same, 100.0, scores)
 
 
 def _counts(texts: Sequence[str], order: int) -> "NDArray[np.int32]":
-    """[n, g]: how often each text has each n-gram that any of them has."""
+    """[n, g]: the count of each n-gram in each text."""
     import numpy as np
 
     columns: dict[str, int] = {}
-    found = [Counter(text[at : at + order] for at in range(len(text) - order + 1)) for text in texts]
-    for grams in found:
+    grams_of = [Counter(text[at : at + order] for at in range(len(text) - order + 1)) for text in texts]
+    for grams in grams_of:
         for gram in grams:
             columns.setdefault(gram, len(columns))
     counts = np.zeros((len(texts), len(columns)), dtype=np.int32)
-    for row, grams in enumerate(found):
+    for row, grams in enumerate(grams_of):
         counts[row, [columns[gram] for gram in grams]] = list(grams.values())
     return counts

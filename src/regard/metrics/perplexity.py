@@ -6,10 +6,7 @@ from regard.errors import DataError
 
 
 def perplexity(total_nll: float, tokens: int) -> float:
-    """exp(-1/N sum log p(token)), with natural logarithms: the number of tokens that the model hesitates between, on average.
-
-    Beyond the range of floats it is infinite.
-    """
+    """exp(total_nll / tokens); infinite beyond the range of floats."""
     if tokens < 1:
         raise DataError(f"perplexity of {tokens} tokens: there is nothing to average over")
     try:
@@ -19,10 +16,10 @@ def perplexity(total_nll: float, tokens: int) -> float:
 
 
 def text_perplexities(total_nll: float, *, tokens: int, words: int, size: int) -> dict[str, float]:
-    """Of a text of so many tokens, words and bytes, by name. Tokens of different vocabularies cannot be compared; words and bytes can.
+    """Perplexity per token, per word and per byte, and bits per byte, by name.
 
-    Words are what white space separates; bytes are those of UTF-8, line ends among them. Line ends are predicted, so they cost, but are no
-    words. bits_per_byte is the logarithm of perplexity_byte, to the base 2.
+    Models with different vocabularies can be compared per word and per byte, not per token. White space separates words. `size` is the
+    number of bytes of UTF-8, line ends included. bits_per_byte = log2(perplexity_byte).
     """
     return {
         "perplexity": perplexity(total_nll, tokens),

@@ -1,7 +1,7 @@
-"""How close translations are to their references: BLEU, chrF and TER as sacrebleu counts them, and exact match.
+"""Scores of translations against references: BLEU, chrF and TER by sacrebleu, and exact match.
 
-Each score carries the signature that says how it was counted: two ways of counting BLEU differ by three points. It reads no files and
-knows no model. sacrebleu is imported where it is used, so that commands that score nothing do not wait for it.
+Each score carries sacrebleu's signature, since BLEU varies by points with its options. It reads no files and knows no model. sacrebleu
+is imported where it is used, so that other commands start fast.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from typing import Any
 from regard.errors import DataError
 
 TOKENIZERS: tuple[str, ...] = ("13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "none")
-"""How BLEU may split words: sacrebleu's own ways that need no download. 13a is its default; none is for text split already."""
+"""BLEU's tokenizers: those of sacrebleu that need no download. 13a is the default; none is for tokenized text."""
 
 
 @dataclass(frozen=True)
-class Score:
-    """One number, and how it was counted."""
+class CorpusScore:
+    """The score of a corpus, with sacrebleu's signature."""
 
     name: str
     value: float
@@ -24,29 +24,32 @@ class Score:
     signature: str
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Score:
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
+) -> CorpusScore:
     """BLEU (Papineni et al. 2002) of a corpus, one reference a sentence."""
     return bleu_and_length(hypotheses, references, tokenize, lowercase)[0]
 
 
 def bleu_and_length(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
-) -> tuple[Score, float]:
-    """BLEU, and the words of the hypotheses for each of the references: below 1 BLEU punishes them, above 1 their precision suffers."""
+) -> tuple[CorpusScore, float]:
+    """(BLEU, length of the hypotheses / length of the references, in words)."""
     metric = sacrebleu_bleu(tokenize, lowercase)
     _check(hypotheses, references)
-    found = metric.corpus_score(list(hypotheses), [list(references)])
-    return Score("bleu", float(found.score), str(metric.get_signature())), found.sys_len / max(1, found.ref_len)
+    result = metric.corpus_score(list(hypotheses), [list(references)])
+    score = CorpusScore("bleu", float(result.score), str(metric.get_signature()))
+    return score, result.sys_len / max(1, result.ref_len)
 
 
 def sacrebleu_bleu(tokenize: str, lowercase: bool = False) -> Any:
-    """sacrebleu's own object, for one of `TOKENIZERS`."""
+    """sacrebleu's BLEU object, for one of `TOKENIZERS`."""
     from sacrebleu.metrics.bleu import BLEU
 
     if tokenize not in TOKENIZERS:
         raise DataError(f"tokenize = {tokenize!r}: no such tokenizer; choose one of {', '.join(TOKENIZERS)}")
     try:
-        # force: text that is split already is the user's choice of `none`, not something to warn about in the middle of a run
+        # force: no warning about tokenized text
         return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
     except RuntimeError as error:
         if tokenize not in ("ja-mecab", "ko-mecab"):
@@ -55,24 +58,24 @@ def sacrebleu_bleu(tokenize: str, lowercase: bool = False) -> Any:
         raise DataError(f"tokenize = {tokenize!r}: not installed; run pip install 'sacrebleu[{extra}]'") from error
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False) -> Score:
+def chrf(hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False) -> CorpusScore:
     """chrF2 (Popović 2015) of a corpus: the F-score of character n-grams."""
     from sacrebleu.metrics.chrf import CHRF
 
     _check(hypotheses, references)
     metric = CHRF(lowercase=lowercase)
     value = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Score("chrf", float(value), str(metric.get_signature()))
+    return CorpusScore("chrf", float(value), str(metric.get_signature()))
 
 
-def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Translation edit rate (Snover et al. 2006) of a corpus, without regard to case as is the custom: lower is better."""
+def ter(hypotheses: Sequence[str], references: Sequence[str]) -> CorpusScore:
+    """Translation edit rate (Snover et al. 2006) of a corpus, case-insensitive as usual; lower is better."""
     from sacrebleu.metrics.ter import TER
 
     _check(hypotheses, references)
     metric = TER()
     value = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Score("ter", float(value), str(metric.get_signature()))
+    return CorpusScore("ter", float(value), str(metric.get_signature()))
 
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
@@ -83,7 +86,7 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
 
 def sentence_chrf(hypothesis: str, reference: str) -> float:
-    """chrF2 of one sentence, 0 to 100: for ranking sentences of one system, not for comparing systems. Two empty ones are equal: 100."""
+    """chrF2 of one sentence, 0 to 100; 100 for two empty ones. Compare systems by `chrf` of the corpus instead."""
     from sacrebleu.metrics.chrf import CHRF
 
     if hypothesis == reference:

@@ -1,1 +1,1 @@
-"""Whole networks, each with a typed config, and `build.py`: the one table from config to class. They take tensors, never text."""
+"""Networks, each with a typed config, and `build.py`, the tables from config to class. They take tensors, never text."""

@@ -1,38 +1,39 @@
-"""How often each sequence of n tokens occurs in a corpus, in memory bounded by the different sequences and one chunk of it.
+"""Counts n-grams of a corpus. Memory is bounded by the distinct n-grams and one chunk of the corpus.
 
-A sequence of n tokens has a key: the place of its first n - 1 tokens among those that occur, times V, plus its last token. So keys fit
-64 bits for every n, and sequences that share their first tokens stand side by side. Places of single tokens are their ids; the start
-token, V, is one of them and never last in a longer sequence.
+An n-gram has a key: the place (index) of its first n - 1 tokens in the sorted list of (n - 1)-grams, times V, plus its last token. So keys
+fit 64 bits for every n, and n-grams with the same context are neighbours. The place of a single token is its id. The start token has the id
+V and is never last in a longer n-gram.
 
-Shapes: N tokens, M different sequences, V tokens that can be said.
+Shapes: N tokens, M distinct n-grams, V outputs.
 """
 
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.integer[Any]]
 Places = NDArray[np.int64]
+"""Indices into a sorted list of n-grams, and other 64-bit integers: keys and counts."""
 
-CHUNK = 4_000_000  # tokens that are counted at once
-NONE = -1  # the place of what does not occur
+CHUNK = 4_000_000  # tokens of a chunk
+NONE = -1  # the place of an n-gram that does not occur
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """The different sequences of one length, ascending by key."""
+    """The distinct n-grams of one length, in ascending order of keys."""
 
     keys: Places  # [M]
     counts: Places  # [M]
-    ends: Places  # [M] the place of each without its first token, among the sequences that are shorter by one
+    ends: Places  # [M] the place of each n-gram without its first token, among the (n - 1)-grams
 
     @classmethod
-    def of(cls, keys: Places, ends: Places | None = None) -> Self:
-        """Keys counted; `ends` [N] go with them, and where they are not wanted stay 0."""
+    def of(cls, keys: Places, ends: Places | None = None) -> "Sequences":
+        """Count keys [N]. `ends` [N] belong to the keys; None: all are 0."""
         if ends is None:
             unique, counts = np.unique(keys, return_counts=True)
             return cls(unique, counts, np.zeros_like(unique))
@@ -41,7 +42,7 @@ class Sequences:
 
 
 def count_tokens(ids: Ids, outputs: int) -> Places:
-    """[V]: how often each token occurs."""
+    """[V]: the count of each token."""
     total = np.zeros(outputs, dtype=np.int64)
     for first in range(0, len(ids), CHUNK):
         total += np.bincount(ids[first : first + CHUNK], minlength=outputs)
@@ -49,28 +50,28 @@ def count_tokens(ids: Ids, outputs: int) -> Places:
 
 
 def count_sequences(ids: Ids, begins: Places, outputs: int, longest: int, chunk: int = CHUNK) -> list[Sequences]:
-    """The sequences of 2, 3, .. `longest` tokens in ids [N], which hold no start token.
+    """The n-grams of 2, 3, .. `longest` tokens in ids [N] without start tokens.
 
-    `begins`: where documents begin, ascending. Before each stands a start token, and no sequence reaches across it.
+    begins: the beginnings of documents, ascending. A start token precedes each document, and no n-gram crosses it.
     """
-    found: list[Sequences] = []
-    with tempfile.TemporaryFile() as one, tempfile.TemporaryFile() as other:
-        before, after = (np.memmap(file, np.int32, "w+", shape=(len(ids) + 1,)) for file in (one, other))
+    counted: list[Sequences] = []
+    with tempfile.TemporaryFile() as first_file, tempfile.TemporaryFile() as second_file:
+        before, after = (np.memmap(file, np.int32, "w+", shape=(len(ids) + 1,)) for file in (first_file, second_file))
         for part in _chunks(len(ids), chunk):
             before[part] = ids[part]
         for length in range(2, longest + 1):
             contexts = _Contexts(ids, begins, before, outputs, outputs if length == 2 else NONE)
-            found.append(merged(contexts.counted(part) for part in _chunks(len(ids), chunk)))
+            counted.append(merged(contexts.counted(part) for part in _chunks(len(ids), chunk)))
             if length == longest:
                 break
             for part in _chunks(len(ids), chunk):
                 keys, real = contexts.keys(part)
                 unique, inverse = np.unique(keys, return_inverse=True)
                 places = np.full(part.stop - part.start, NONE, dtype=np.int32)
-                places[real] = np.searchsorted(found[-1].keys, unique)[inverse]
+                places[real] = np.searchsorted(counted[-1].keys, unique)[inverse]
                 after[part] = places
             before, after = after, before
-    return found
+    return counted
 
 
 def _chunks(tokens: int, size: int) -> Iterator[slice]:
@@ -79,19 +80,19 @@ def _chunks(tokens: int, size: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class _Contexts:
-    """Tokens, and what stands before each."""
+    """Tokens, and the context before each."""
 
     ids: Ids  # [N]
     begins: Places
-    places: NDArray[np.int32]  # [N] of the sequences that end at each token, one shorter than those that are counted
+    places: NDArray[np.int32]  # [N] of the (n - 1)-grams that end at each token
     outputs: int
-    first: int  # the place of what stands before a document's first token
+    first: int  # the place of the context before a document's first token
 
     def keys(self, part: slice) -> tuple[Places, NDArray[np.bool_]]:
-        """The keys of the sequences that end in this part, and at which of its tokens there is one."""
+        """The keys of the n-grams that end in this part, and the mask of the tokens that have one."""
         contexts = np.empty(part.stop - part.start, dtype=np.int64)
         contexts[1:] = self.places[part.start : part.stop - 1]
-        contexts[0] = self.places[part.start - 1]  # of the very first a document begins
+        contexts[0] = self.places[part.start - 1]  # unused for the very first token, which begins a document
         first, last = np.searchsorted(self.begins, [part.start, part.stop])
         contexts[self.begins[first:last] - part.start] = self.first
         real = contexts != NONE
@@ -103,19 +104,19 @@ class _Contexts:
 
 
 def merged(parts: Iterable[Sequences]) -> Sequences:
-    """The counts of all parts added up. Small ones wait for each other, so that nothing is merged often."""
+    """The total counts of all parts. Small parts are collected before they are merged."""
     nothing = np.zeros(0, dtype=np.int64)
     total, waiting = Sequences(nothing, nothing, nothing), list[Sequences]()
     for part in parts:
         waiting.append(part)
-        if sum(len(one.keys) for one in waiting) > len(total.keys):
+        if sum(len(small.keys) for small in waiting) > len(total.keys):
             total, waiting = _sum([total, *waiting]), []
     return _sum([total, *waiting])
 
 
 def _sum(parts: list[Sequences]) -> Sequences:
     keys = np.concatenate([part.keys for part in parts])
-    order = np.argsort(keys, kind="stable")  # fast where most of it is in order
+    order = np.argsort(keys, kind="stable")  # fast for mostly sorted keys
     keys = keys[order]
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
     counts = np.concatenate([part.counts for part in parts])[order]

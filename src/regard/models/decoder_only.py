@@ -1,112 +1,92 @@
-"""The decoder-only Transformer: a language model of causal self-attention (Liu et al. 2018, Radford et al. 2018).
+"""The decoder-only Transformer: a language model of causal blocks (Liu et al. 2018, Radford et al. 2018).
 
-It was trained on contexts of a certain length, each beginning with the start token. Step by step it goes on past that length: when a
-context is full, the older half is forgotten and the younger is read anew as a context of its own.
+It is trained on contexts of a fixed length, each beginning with the start token. Generation continues past that length: when the context is
+full, its first half is dropped and the second half is prefilled again.
 
-Shapes: B batch, T tokens, D width, H heads, V outputs (the vocabulary without pad), k hypotheses.
+Shapes: B batch, T tokens, P prefix, D width, V outputs (the vocabulary without pad), k hypotheses, R = B k rows, t tokens so far.
 """
 
 import torch
-from torch import Tensor, nn
+from jaxtyping import Float, Int
+from torch import Tensor
 
-from regard.layers.dropout import Dropout
-from regard.layers.transformer import CausalBlock
-from regard.models.config import TransformerConfig
+from regard.layers.embedding import TokenEmbedding
+from regard.models.blocks import (
+    begin_mixers,
+    blocks_of,
+    causal_mask,
+    decoder_blocks,
+    last_norm,
+    relative_bias,
+    rotary_positions,
+    token_front,
+)
+from regard.models.config import LanguageTransformerConfig
 from regard.models.network import LanguageModel, StepRecord, sentences_of
 from regard.models.state import CausalState
-from regard.models.tables import embedded
-from regard.models.transformer import (
-    added_positions,
-    attention,
-    feed_forward,
-    relative_bias,
-    reset_parameters,
-    rotary_positions,
-)
-from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
 
 class DecoderOnly(LanguageModel):
-    """Embeddings, causal blocks and the projection to the vocabulary."""
+    """Front, causal blocks and the projection to the vocabulary."""
 
     context: int
 
-    def __init__(self, config: TransformerConfig, vocabulary: int, context: int) -> None:
-        super().__init__(vocabulary, config.width, tie=config.tie)
+    def __init__(self, config: LanguageTransformerConfig, vocabulary: int, context: int) -> None:
+        # pad, the start token, has a nonzero vector too: each norm would multiply the gradient of a zero vector by 300
+        super().__init__(token_front(config, TokenEmbedding(vocabulary, config.width)), tie=config.tie)
         self.context = context
-        self.heads = config.heads
-        self.target_positions = added_positions(config)
-        self.target_bias = relative_bias(config, bidirectional=False)
-        rotary = rotary_positions(config)
-        self.decoder = nn.ModuleList(
-            CausalBlock(
-                attention=attention(config, rotary),
-                feed_forward=feed_forward(config),
-                width=config.width,
-                dropout=config.dropout,
-                pre_norm=config.norm == "pre",
-            )
-            for _ in range(config.depth[1])
-        )
-        self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
-        self.dropout = Dropout(config.dropout)
-        reset_parameters(self)
+        self.decoder_bias = relative_bias(config, bidirectional=False)
+        self.decoder = decoder_blocks(config, rotary_positions(config), cross=False)
+        self.decoder_norm = last_norm(config)
 
-    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """[B, T, D]"""
-        x: Tensor = self.dropout(embedded(self.target_embedding, target_in, self.target_positions))
-        if probe is not None:
-            x = probe.see("decoder.embedding", x)
-        mask = None if self.target_bias is None else self._mask(target_in.shape[1], 0)
+    def hidden(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """The last hidden states, which `project` maps to logits."""
+        x = self.target.embed(target_in, probe=within(probe, "decoder"))
+        mask = causal_mask(self.decoder_bias, x)
         for number, block in enumerate(self.decoder):
             x = block(x, mask=mask, probe=within(probe, f"decoder.{number}"))
         result: Tensor = self.decoder_norm(x)
         return result
 
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> CausalState:
-        """The tokens [B, P] that are already said are read in one pass; of more than a context, the last."""
-        table = self.target_embedding.weight
-        nothing = torch.zeros(sentences_of(source, prefix), 0, dtype=torch.long, device=table.device)
-        return self._read(nothing if prefix is None else self._fitting(prefix), 1)
+    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> CausalState:
+        """Prefill the prefix in one forward pass; only its end, if it is longer than a context."""
+        device = self.target.embedding.weight.device
+        nothing = torch.zeros(sentences_of(source, prefix), 0, dtype=torch.long, device=device)
+        return self._prefill(nothing if prefix is None else self._fitting(prefix), 1)
 
     def step(
-        self, tokens: Tensor, state: CausalState, record: bool = False
-    ) -> tuple[Tensor, CausalState, StepRecord | None]:
-        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, and the new state."""
+        self, tokens: Int[Tensor, "B k"], state: CausalState, record: bool = False
+    ) -> tuple[Float[Tensor, "B k V"], CausalState, StepRecord | None]:
+        """Feed one token per hypothesis. Returns the logits of the next and the new state."""
         if state.tokens.shape[1] >= self.context:
-            state = self._read(self._fitting(state.tokens), state.hypotheses)
+            state = self._prefill(self._fitting(state.tokens), state.hypotheses)
         x, new = self._extend(tokens.reshape(-1, 1), state, tokens.shape[1])
         return self.project(self.decoder_norm(x)).view(*tokens.shape, -1), new, None
 
-    def _fitting(self, tokens: Tensor) -> Tensor:
-        """tokens [B, t] as they are where another one has room, else a start token and the last of them, half a context."""
+    def _fitting(self, tokens: Int[Tensor, "R t"]) -> Int[Tensor, "R T"]:
+        """The tokens, if one more fits the context; else the start token and the last half context."""
         if tokens.shape[1] < self.context:
             return tokens
         begin = torch.full_like(tokens[:, :1], self.start_token)
         return torch.cat([begin, tokens[:, tokens.shape[1] - self.context // 2 :]], dim=1)[:, : self.context - 1]
 
-    def _read(self, tokens: Tensor, hypotheses: int) -> CausalState:
-        """tokens [R, t] -> the state behind them."""
-        table = self.target_embedding.weight
-        empty = table.new_zeros(len(tokens), self.heads, 0, table.shape[1] // self.heads)
-        state = CausalState(tuple((empty, empty) for _ in self.decoder), tokens[:, :0], hypotheses)
+    def _prefill(self, tokens: Int[Tensor, "R t"], hypotheses: int) -> CausalState:
+        """The state after the tokens."""
+        state = CausalState(begin_mixers(self.decoder, len(tokens)), tokens[:, :0], hypotheses)
         return self._extend(tokens, state, hypotheses)[1] if tokens.shape[1] else state
 
-    def _extend(self, tokens: Tensor, state: CausalState, hypotheses: int) -> tuple[Tensor, CausalState]:
-        """More tokens [R, T] behind those of the state -> [R, T, D] and the new state."""
-        said = state.tokens.shape[1]
-        x = self.dropout(embedded(self.target_embedding, tokens, self.target_positions, said))
-        mask = None if self.target_bias is None and tokens.shape[1] == 1 else self._mask(tokens.shape[1], said)
-        past = []
-        for block, memory in zip(self.decoder, state.past, strict=True):
-            assert isinstance(block, CausalBlock)
-            x, longer = block.extend(x, memory, mask=mask, first=said)
-            past.append(longer)
-        return x, CausalState(tuple(past), torch.cat([state.tokens, tokens], dim=1), hypotheses)
-
-    def _mask(self, new: int, said: int) -> Tensor:
-        """[H or 1, T, t + T], added to the scores: nobody sees what comes later, and distances have their bias."""
-        table = self.target_embedding.weight
-        mask = additive(causal(new, said + new, table.device), table.dtype)[None]
-        return mask if self.target_bias is None else mask + self.target_bias(new, said + new)
+    def _extend(
+        self, tokens: Int[Tensor, "R T"], state: CausalState, hypotheses: int
+    ) -> tuple[Float[Tensor, "R T D"], CausalState]:
+        """Feed more tokens after those of the state. Returns their hidden states and the new state."""
+        earlier = state.tokens.shape[1]
+        x = self.target.embed(tokens, earlier)
+        mask = causal_mask(self.decoder_bias, x, earlier)
+        mixers = []
+        for block, mixer in zip(blocks_of(self.decoder), state.mixers, strict=True):
+            x, longer = block.step(x, mixer, mask=mask)
+            mixers.append(longer)
+        return x, CausalState(tuple(mixers), torch.cat([state.tokens, tokens], dim=1), hypotheses)

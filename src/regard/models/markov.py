@@ -1,9 +1,9 @@
-"""The Markov model of any order, smoothed or not: p(next token | the last few). It is fitted by counting and has no gradients.
+"""The Markov (n-gram) model of any order, with or without smoothing. It is fitted by counting and has no gradients.
 
-Its tables are a finite automaton. What it remembers of a sequence is, for each length n up to the order, the place of its last n tokens
-among the sequences of n tokens that occur; so a step looks up as many keys as the order is, and a whole text is read in as many passes.
+Its state is, for each length up to the order, the place (index) of the last tokens among the n-grams of that length. So a step looks up one
+key per length, and a text is read in one pass per length.
 
-Shapes: B sentences, T tokens, k hypotheses each, R rows of any kind, n order, M different sequences, V tokens that can be said.
+Shapes: B sentences, T tokens, k hypotheses each, R rows of any kind, n order, M distinct n-grams, C contexts, V outputs.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from regard.models.counting import NONE, Ids, Places, count_sequences, count_tokens
@@ -23,26 +24,32 @@ Table = Floats | Places
 
 @dataclass(frozen=True, slots=True)
 class MarkovState:
-    """What each hypothesis remembers, [B * k, ..]."""
+    """The state of each hypothesis: the places of its last tokens."""
 
-    rows: Tensor
+    rows: Int[Tensor, "R n"]
     hypotheses: int  # k
 
-    def reorder(self, sentences: Tensor, parents: Tensor) -> "MarkovState":
-        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+    def reorder(self, sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]) -> "MarkovState":
+        """Keep these sentences, with the hypotheses `parents` of each."""
         return MarkovState(
             self.rows[(sentences[:, None] * self.hypotheses + parents).flatten()], hypotheses=parents.shape[1]
         )
 
 
 class Successors:
-    """The words after each context: keys [M] ascending, context times V plus word, and what the context gives each word."""
+    """The words after each context: ascending keys [M], context times V plus word, with their probabilities."""
 
-    def __init__(self, keys: Tensor, probabilities: Tensor, rest: Tensor, outputs: int) -> None:
+    def __init__(
+        self,
+        keys: Int[Tensor, " M"],
+        probabilities: Shaped[Tensor, " M"],
+        rest: Shaped[Tensor, " C"],
+        outputs: int,
+    ) -> None:
         self.keys, self.probabilities, self.rest, self.outputs = keys, probabilities, rest, outputs
 
-    def find(self, contexts: Tensor, words: Tensor) -> Tensor:
-        """The places of contexts with words after them, both [...]; NONE where that was not seen."""
+    def find(self, contexts: Int[Tensor, "*#shape"], words: Int[Tensor, "*#shape"]) -> Int[Tensor, "*#shape"]:
+        """The places of (context, word); NONE for unseen ones."""
         if not len(self.keys):
             return torch.full_like(contexts, NONE)
         wanted = contexts * self.outputs + words
@@ -50,8 +57,10 @@ class Successors:
         real = (self.keys[places] == wanted) & (contexts != NONE) & (words < self.outputs)
         return places.masked_fill_(~real, NONE)
 
-    def add_one(self, shorter: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
-        """p(w | h) [R] of words [R] after contexts [R], from that of the shorter context."""
+    def add_one(
+        self, shorter: Float[Tensor, " R"], contexts: Int[Tensor, " R"], words: Int[Tensor, " R"]
+    ) -> Float[Tensor, " R"]:
+        """p(w | h) of words after contexts, from p of the shorter contexts."""
         places = self.find(contexts, words)
         rest = torch.where(contexts != NONE, self.rest[contexts.clamp_min(0)].to(shorter.dtype), 1.0)
         if not len(self.keys):
@@ -59,8 +68,8 @@ class Successors:
         own = torch.where(places != NONE, self.probabilities[places.clamp_min(0)].to(shorter.dtype), 0.0)
         return own + rest * shorter
 
-    def add_to(self, shorter: Tensor, contexts: Tensor) -> Tensor:
-        """p(. | h) [R, V] from that of the shorter context, for contexts [R]; where there is none, as it is."""
+    def add_to(self, shorter: Float[Tensor, "R V"], contexts: Int[Tensor, " R"]) -> Float[Tensor, "R V"]:
+        """p(. | h) from p of the shorter context; unchanged for unseen contexts."""
         real = contexts != NONE
         mixed = shorter * torch.where(real, self.rest[contexts.clamp_min(0)].to(shorter.dtype), 1.0)[:, None]
         first, last = (torch.searchsorted(self.keys, (contexts + ahead) * self.outputs) for ahead in (0, 1))
@@ -88,73 +97,75 @@ class Markov(NextToken):
 
     @classmethod
     def fit(cls, ids: Ids, begins: Places, vocabulary: int, order: int, smoothing: Smoothing) -> "Markov":
-        """Count documents: ids [N] without start tokens, and where each document begins."""
+        """Fit the model to ids [N] without start tokens. begins: the beginnings of documents."""
         outputs = vocabulary - 1
         longer = count_sequences(ids, begins, outputs, order + 1)
         words, *estimates = estimate(count_tokens(ids, outputs), longer, smoothing)
         tables: dict[str, Table] = {"words": words.probabilities + words.rest / outputs}
-        for length, (sequences, found) in enumerate(zip(longer, estimates, strict=True), 1):
-            tables |= {f"{length}.probabilities": found.probabilities, f"{length}.rest": found.rest}
+        for length, (sequences, estimated) in enumerate(zip(longer, estimates, strict=True), 1):
+            tables |= {f"{length}.probabilities": estimated.probabilities, f"{length}.rest": estimated.rest}
             tables[f"{length}.keys"] = sequences.keys
         return cls(vocabulary, {name: as_table(table) for name, table in tables.items()})
 
     def tables(self) -> dict[str, Tensor]:
-        """What it is made of."""
+        """The tables of the model."""
         return {name: self.get_buffer(name.replace(".", "_")) for name in self.names}
 
-    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """[B, T, n]: after each token the place of the last 1, 2, .. n tokens."""
-        found = [target_in]
+    def hidden(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Int[Tensor, "B T n"]:
+        """The places of the last 1, 2, .. n tokens, after each token."""
+        places = [target_in]
         for length in range(1, self.order):
-            before = torch.cat([torch.full_like(target_in[:, :1], NONE), found[-1][:, :-1]], dim=1)
-            found.append(self._successors(length).find(before, target_in))
-        return torch.stack(found, dim=-1)
+            before = torch.cat([torch.full_like(target_in[:, :1], NONE), places[-1][:, :-1]], dim=1)
+            places.append(self._successors(length).find(before, target_in))
+        return torch.stack(places, dim=-1)
 
-    def project(self, hidden: Tensor) -> Tensor:
-        """places [..., n] -> log p [..., V]"""
+    def project(self, hidden: Int[Tensor, "*shape n"]) -> Float[Tensor, "*shape V"]:
+        """log p of every next token, from places."""
         return self.distribution(hidden.flatten(0, -2)).log().float().view(*hidden.shape[:-1], -1)
 
-    def distribution(self, places: Tensor) -> Tensor:
-        """places [R, n] -> p [R, V]"""
+    def distribution(self, places: Int[Tensor, "R n"]) -> Float[Tensor, "R V"]:
+        """p of every next token, from places."""
         mixed = self.get_buffer("words").double().expand(len(places), -1)
         for length in range(1, self.order + 1):
             mixed = self._successors(length).add_to(mixed, places[:, length - 1])
         return mixed
 
-    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """log p of targets [N] after places [N, n], without that of all others."""
-        found = self.get_buffer("words").double()[targets]
+    def likelihoods(self, hidden: Int[Tensor, "N n"], targets: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """log p of the targets only, from places."""
+        probabilities = self.get_buffer("words").double()[targets]
         for length in range(1, self.order + 1):
-            found = self._successors(length).add_one(found, hidden[:, length - 1], targets)
-        return found.log().float()
+            probabilities = self._successors(length).add_one(probabilities, hidden[:, length - 1], targets)
+        return probabilities.log().float()
 
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> MarkovState:
+    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> MarkovState:
         rows = self.get_buffer("1_keys").new_full((sentences_of(source, prefix), self.order), NONE)
         if prefix is not None and prefix.shape[1]:
             rows = self.hidden(prefix, prefix)[:, -1]
         return MarkovState(rows, 1)
 
     def step(
-        self, tokens: Tensor, state: MarkovState, record: bool = False
-    ) -> tuple[Tensor, MarkovState, StepRecord | None]:
+        self, tokens: Int[Tensor, "B k"], state: MarkovState, record: bool = False
+    ) -> tuple[Float[Tensor, "B k V"], MarkovState, StepRecord | None]:
         words = tokens.flatten()
         longer = [self._successors(length).find(state.rows[:, length - 1], words) for length in range(1, self.order)]
         rows = torch.stack([words, *longer], dim=1)
         return self.project(rows).view(*tokens.shape, -1), MarkovState(rows, tokens.shape[1]), None
 
     def _successors(self, length: int) -> Successors:
-        """Of contexts of so many tokens."""
+        """The successors of contexts of `length` tokens."""
         keys, probabilities, rest = (self.get_buffer(f"{length}_{part}") for part in ("keys", "probabilities", "rest"))
         return Successors(keys, probabilities, rest, self.target_pad)
 
 
-def as_table(values: Table) -> Tensor:
-    """Numbers as they are kept: 64 bits for keys, 32 for probabilities."""
+def as_table(values: Table) -> Shaped[Tensor, " M"]:
+    """A stored table: 64 bits for keys, 32 for probabilities."""
     return torch.from_numpy(values if values.dtype == np.int64 else values.astype(np.float32))
 
 
 def _check_tables(tables: Mapping[str, Tensor], order: int, outputs: int) -> None:
-    """A `ValueError` says which table is missing, or does not fit the others."""
+    """Raise a `ValueError` that names a table which is missing or does not fit the others."""
     contexts = outputs + 1
     expected: dict[str, int | None] = {"words": outputs}
     for length in range(1, order + 1):
@@ -166,7 +177,7 @@ def _check_tables(tables: Mapping[str, Tensor], order: int, outputs: int) -> Non
 
 
 def check_sizes(tables: Mapping[str, Tensor], expected: Mapping[str, int | None]) -> None:
-    """A `ValueError` says which table is missing, unknown or of another size than its neighbours ask for."""
+    """Raise a `ValueError` that names a table which is missing, unknown or of the wrong size."""
     for name, size in expected.items():
         if name not in tables or size is None:
             raise ValueError(f"no table {name!r}")

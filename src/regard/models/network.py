@@ -1,134 +1,147 @@
-"""What every network offers to those who train, search and explain it. It satisfies `search.Stepper` by its shape.
+"""The base classes of networks, for training, search and explanation. `NextToken` satisfies the protocol `search.Stepper`.
 
-Ids: `</s>` 0, pad last; what is said starts from pad, and pad has no logit, so that it can neither be generated nor take probability in
-the loss.
+Ids: `</s>` is 0 and pad is the last. Pad is also the start token. It has no logit, so that it is never generated and takes no probability
+in the loss.
 
 Shapes: B batch, S source, T target, D width of what is projected, V outputs (the target vocabulary without pad), k hypotheses.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
+from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
-from regard.models.tables import token_embedding
+from regard.layers.fronts import TokenFront
+from regard.layers.roles import Role
 from regard.ops.probe import Probe
 
-ROWS_AT_ONCE = 512  # of logits, when scoring: with a vocabulary of 32,000 they are 64 megabytes
+ROWS_AT_ONCE = 512  # rows of logits in scoring: 64 megabytes with a vocabulary of 32,000
 
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """What one step saw: where each hypothesis looked in the source, mean of the last layer's heads, [B, k, S]."""
+    """The attention of one step to the source: the mean of the last layer's heads."""
 
-    attention: Tensor
+    attention: Float[Tensor, "B k S"]
 
 
 class NextToken(nn.Module, ABC):
-    """A network that says one token after the other, teacher-forced or step by step."""
+    """A network that predicts the next token, with teacher forcing or step by step."""
 
     end_token = 0
     target_pad: int
     start_token: int
     context: int | None = None
-    """The most tokens that it remembers; None: there is no such limit."""
+    """The context length in tokens; None: no limit."""
 
-    def forward(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """Teacher forcing: (source [B, S], target_in [B, T]) -> logits [B, T, V] of each next token."""
+    def forward(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Float[Tensor, "B T V"]:
+        """Teacher forcing: the logits of each next token."""
         return self.project(self.hidden(source, target_in, probe))
 
     @abstractmethod
-    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """What the projection turns into logits, [B, T, D]."""
+    def hidden(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Float[Tensor, "B _ D"]:
+        """The last hidden states, which `project` maps to logits: T of them; 1 for a classifier, S for a tagger."""
 
     @abstractmethod
-    def project(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> logits [..., V]"""
+    def project(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
+        """The logits of hidden states."""
 
-    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """log p of targets [N], from hidden [N, D]."""
+    def likelihoods(self, hidden: Num[Tensor, "N D"], targets: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """log p of the targets, from hidden states."""
         parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(targets), ROWS_AT_ONCE)]
         return torch.cat(
             [self.project(hidden[part]).log_softmax(-1).gather(1, targets[part, None])[:, 0] for part in parts]
         )
 
     @abstractmethod
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> Any:
-        """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
+    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> Any:
+        """Encode the source and prefill the prefix, once for all steps."""
 
     @abstractmethod
-    def step(self, tokens: Tensor, state: Any, record: bool = False) -> tuple[Tensor, Any, StepRecord | None]:
-        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
+    def step(
+        self, tokens: Int[Tensor, "B k"], state: Any, record: bool = False
+    ) -> tuple[Float[Tensor, "B k V"], Any, StepRecord | None]:
+        """Feed one token per hypothesis. Returns the logits of the next, the new state and the attention."""
 
 
 class Learner(nn.Module, ABC):
-    """A network whose outputs have weights, so that its loss has gradients."""
+    """A network that is trained by gradients: its outputs have weights."""
 
     target_pad: int
     """The ids below it are the outputs."""
 
     @abstractmethod
-    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """What the projection turns into logits, [B, T, D]."""
+    def hidden(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Float[Tensor, "B _ D"]:
+        """The last hidden states, which `project` maps to logits: T of them; 1 for a classifier, S for a tagger."""
 
     @abstractmethod
-    def output_table(self) -> Tensor:
-        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
+    def output_table(self) -> Float[Tensor, "W D"]:
+        """The weights of the outputs. If tied to the embedding, the last row is pad, which is no output."""
 
-    def project(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> logits [..., V]"""
+    def project(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
+        """The logits of hidden states."""
         return hidden @ self.output_table()[: self.target_pad].T
 
 
 class Trainable(Learner, NextToken):
-    """One that says tokens, and learns to. What it says starts from pad."""
+    """A network that predicts tokens and is trained by gradients. Its start token is pad."""
 
-    def __init__(self, vocabulary: int, width: int, *, tie: bool) -> None:
+    roles: ClassVar[dict[str, Role]] = {"output": "table"}
+
+    def __init__(self, target: TokenFront, *, tie: bool) -> None:
         """tie: one matrix for the embedding and the output."""
         super().__init__()
-        self.target_pad = self.start_token = vocabulary - 1
-        self.target_embedding = token_embedding(vocabulary, width)
-        self.output = None if tie else nn.Parameter(torch.empty(self.target_pad, width))
+        self.target_pad = self.start_token = target.pad
+        # the order of registration is the order in which the gradient norm adds up, which decides its last bit
+        self.target = target
+        self.output = None if tie else output_weights(target.pad, target.embedding.embedding_dim)
 
-    def output_table(self) -> Tensor:
-        """[W, D]: the weights of the outputs, and where the embedding is tied, its last row, pad, which is none."""
-        return self.target_embedding.weight if self.output is None else self.output
+    def output_table(self) -> Float[Tensor, "W D"]:
+        """The weights of the outputs. If tied to the embedding, the last row is pad, which is no output."""
+        return self.target.embedding.weight if self.output is None else self.output
 
 
-class Classifier(Learner):
-    """A network that reads a source and says one label, T = 1; or a tagger, that says one of each token, T = S."""
+class ClassifierNetwork(Learner):
+    """A classifier, with one label per source, T = 1; or a tagger, with one label per token, T = S."""
 
     tagging = False
 
-    def forward(self, source: Tensor) -> Tensor:
-        """source [B, S] -> logits [B, L] of the labels; of a tagger [B, S, L]."""
+    def forward(self, source: Int[Tensor, "B S"]) -> Float[Tensor, "B *S L"]:
+        """The logits of the labels, [B, L]; of a tagger [B, S, L]."""
         logits = self.project(self.hidden(source, source[:, :0]))
         return logits if self.tagging else logits[:, 0]
 
 
 class EncoderDecoder(Trainable):
-    """A network that reads a source and says a target."""
+    """A network that reads a source and predicts a target."""
 
-    def __init__(self, source_vocabulary: int, target_vocabulary: int, width: int, *, joint: bool, tie: bool) -> None:
-        """joint: both sides share one vocabulary, and where `tie`, one embedding."""
-        super().__init__(target_vocabulary, width, tie=tie)
-        self.source_pad = source_vocabulary - 1
-        self.source_embedding = self.target_embedding if joint and tie else token_embedding(source_vocabulary, width)
+    def __init__(self, source: TokenFront, target: TokenFront, *, tie: bool) -> None:
+        """The fronts may share one embedding."""
+        super().__init__(target, tie=tie)
+        self.source_pad = source.pad
+        self.source = source
 
 
 class LanguageModel(Trainable):
-    """A network that goes on with what was said. Of a source it reads nothing but how many sentences there are: `[B, 0]` will do."""
-
-    def __init__(self, vocabulary: int, width: int, *, tie: bool) -> None:
-        super().__init__(vocabulary, width, tie=tie)
-        # pad has a vector too: of a beginning at zero, which nothing is added to, each norm makes the gradient 300 times as large
-        self.target_embedding = nn.Embedding(vocabulary, width)
+    """A language model. It has no source: an empty one, `[B, 0]`, only gives the number of sentences."""
 
 
-def sentences_of(source: Tensor | None, prefix: Tensor | None) -> int:
-    """B, where nothing is read but what was said: of the source [B, S], or where there is none, of the prefix [B, P]."""
-    told = prefix if source is None else source
-    assert told is not None, "how many sentences? Give a source of no tokens, or a prefix"
-    return len(told)
+def output_weights(outputs: int, width: int) -> nn.Parameter:
+    """The weights [V, D] of outputs that are not tied to an embedding, initialised so that logits are of order one."""
+    return nn.Parameter(nn.init.normal_(torch.empty(outputs, width), std=width**-0.5))
+
+
+def sentences_of(source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None) -> int:
+    """The batch size B of a language model: that of the source or, without one, of the prefix."""
+    given = prefix if source is None else source
+    assert given is not None, "how many sentences? Give a source of no tokens, or a prefix"
+    return len(given)

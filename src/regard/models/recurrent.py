@@ -8,18 +8,28 @@ Shapes: B batch, S source, T target, E embedding, W width of the encoder's state
 import math
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.layers.decoders import AttentiveDecoder, Decoder, FeedingDecoder, PlainDecoder, SourceMemory, StateAttention
+from regard.layers.decoders import (
+    AttentiveDecoder,
+    Decoder,
+    EncodedSource,
+    FeedingDecoder,
+    PlainDecoder,
+    StateAttention,
+)
 from regard.layers.dropout import Dropout
+from regard.layers.embedding import token_embedding
 from regard.layers.encoders import ConvolutionalEncoder, RecurrentEncoder
-from regard.layers.recurrent import GATES, PARTS, Cell, RecurrentStack, State
-from regard.layers.scores import SCORES, ScoreShape
-from regard.models.config import RecurrentConfig
+from regard.layers.fronts import TokenFront
+from regard.layers.linear import Linear
+from regard.layers.recurrent import PARTS, Cell, RecurrentStack, State
+from regard.layers.scores import SCORES, ScoreShape, inner_width
+from regard.models.config import ClassifierRecurrentConfig, LanguageRecurrentConfig, RecurrentBase, RecurrentConfig
 from regard.models.network import EncoderDecoder, StepRecord
 from regard.models.state import RecurrentState
-from regard.models.tables import embedded, reset
-from regard.ops.masks import additive, real_tokens
+from regard.ops.masks import additive
 from regard.ops.probe import Probe, within
 
 
@@ -27,80 +37,62 @@ class Recurrent(EncoderDecoder):
     """Encoder, bridge, decoder and the projection to the vocabulary."""
 
     def __init__(self, config: RecurrentConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
-        super().__init__(source_vocabulary, target_vocabulary, config.embedding_width, joint=joint, tie=config.tie)
+        target = token_embedding(target_vocabulary, config.embedding_width)
+        source = target if joint and config.tie else token_embedding(source_vocabulary, config.embedding_width)
+        super().__init__(token_front(config, source), token_front(config, target), tie=config.tie)
         self.shape = (PARTS[config.cell], config.depth[1], config.width)  # of a state
         self.encoder = source_encoder(config)
-        self.bridge = nn.Linear(config.source_width, math.prod(self.shape))
+        self.bridge = Linear(config.source_width, math.prod(self.shape))
         self.decoder: Decoder = _decoder(config)
         self.dropout = Dropout(config.dropout)
-        reset_parameters(self, config.cell)
 
-    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """What the projection turns into logits, [B, T, E]."""
+    def hidden(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Float[Tensor, "B T E"]:
+        """The last hidden states, which `project` maps to logits."""
         memory, state = self.encode(source, probe)
-        x = self._embed(self.target_embedding, target_in, within(probe, "decoder"))
+        x = self.target.embed(target_in, probe=within(probe, "decoder"))
         hidden, _ = self.decoder(x, state, memory, within(probe, "decoder"))
         dropped: Tensor = self.dropout(hidden)
         return dropped
 
-    def encode(self, source: Tensor, probe: Probe | None = None) -> tuple[SourceMemory | None, State]:
-        """source [B, S] -> what attention may look at, where there is attention, and the state that the decoder starts from."""
-        real = real_tokens(source, self.source_pad)
-        states, summary = self.encoder(self._embed(self.source_embedding, source, within(probe, "encoder")), real)
+    def encode(self, source: Int[Tensor, "B S"], probe: Probe | None = None) -> tuple[EncodedSource | None, State]:
+        """Keys and values of the source, or None without attention, and the initial state of the decoder."""
+        x, real = self.source(source, within(probe, "encoder"))
+        states, summary = self.encoder(x, real)
         if probe is not None:
             states = probe.see("encoder.hidden", states)
         hidden, *memories = self.bridge(summary).view(len(source), *self.shape).unbind(1)
         state = self.decoder.first((torch.tanh(hidden), *memories))
         if self.decoder.attention is None:
             return None, state
-        return self.decoder.attention.remember(states, additive(real[:, None, None, :], states.dtype)), state
+        return self.decoder.attention.project_source(states, additive(real[:, None, None, :], states.dtype)), state
 
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> RecurrentState:
-        """Read the source [B, S], and the tokens [B, P] that are already said, once for all steps."""
+    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> RecurrentState:
+        """Encode the source and prefill the prefix, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
         memory, state = self.encode(source)
         if prefix is not None and prefix.shape[1]:
-            _, state = self.decoder(self._embed(self.target_embedding, prefix, None), state, memory, None)
+            _, state = self.decoder(self.target.embed(prefix), state, memory, None)
         return RecurrentState(memory, state, 1)
 
     def step(
-        self, tokens: Tensor, state: RecurrentState, record: bool = False
-    ) -> tuple[Tensor, RecurrentState, StepRecord | None]:
-        """tokens [B, k], one for each hypothesis -> logits [B, k, V] of the next, the new state, and what was attended to."""
+        self, tokens: Int[Tensor, "B k"], state: RecurrentState, record: bool = False
+    ) -> tuple[Float[Tensor, "B k V"], RecurrentState, StepRecord | None]:
+        """Feed one token per hypothesis. Returns the logits of the next, the new state and the attention."""
         probe = Probe("0.cross.weights") if record and state.source is not None else None
-        x = self._embed(self.target_embedding, tokens.reshape(-1, 1), None)
+        x = self.target.embed(tokens.reshape(-1, 1))
         hidden, rows = self.decoder(x, state.rows, state.source, probe)
         seen = None if probe is None else StepRecord(probe["0.cross.weights"].mean(dim=1))
         return self.project(hidden.view(*tokens.shape, -1)), RecurrentState(state.source, rows, tokens.shape[1]), seen
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor, probe: Probe | None) -> Tensor:
-        """Scaled embeddings, [B, T, E]."""
-        dropped: Tensor = self.dropout(embedded(embedding, ids, probe=probe))
-        return dropped if probe is None else probe.see("embedding", dropped)
+
+def token_front(config: RecurrentBase, embedding: nn.Embedding) -> TokenFront:
+    """Embeddings without positions, which a recurrent network does not need."""
+    return TokenFront(embedding=embedding, dropout=Dropout(config.dropout))
 
 
-def reset_parameters(network: nn.Module, cell: str) -> None:
-    """All initialisation of a recurrent network but that of its tables, in one place."""
-    gates = GATES[cell]
-
-    def others(name: str, parameter: nn.Parameter) -> None:
-        if parameter.dim() > 1:
-            for gate in parameter.chunk(gates) if _is_gated(name) else [parameter]:
-                nn.init.xavier_uniform_(gate)
-        else:
-            nn.init.zeros_(parameter)
-            if gates == 4 and (".bias_ih" in name or name.endswith("hidden.bias")):
-                parameter.chunk(4)[1].fill_(1.0)  # remember, to begin with (Jozefowicz et al. 2015)
-
-    reset(network, others)
-
-
-def _is_gated(name: str) -> bool:
-    """A matrix that holds one map a gate."""
-    return ".weight_" in name or any(part in name for part in ("cell.", "cells."))
-
-
-def source_encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
+def source_encoder(config: RecurrentConfig | ClassifierRecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
     if config.encoder == "convolutional":
         return ConvolutionalEncoder(
             inputs=config.embedding_width,
@@ -119,7 +111,7 @@ def source_encoder(config: RecurrentConfig) -> RecurrentEncoder | ConvolutionalE
     )
 
 
-def plain_decoder(config: RecurrentConfig) -> PlainDecoder:
+def plain_decoder(config: RecurrentConfig | LanguageRecurrentConfig) -> PlainDecoder:
     return PlainDecoder(
         cell=config.cell,
         embedding=config.embedding_width,
@@ -147,12 +139,12 @@ def _decoder(config: RecurrentConfig) -> Decoder:
 
 
 def _readout(config: RecurrentConfig) -> nn.Linear:
-    """From a state and what it found in the source to what is turned into logits."""
-    return nn.Linear(config.width + config.source_width, config.embedding_width)
+    """The map from a state and its context to the hidden state that is projected to logits."""
+    return Linear(config.width + config.source_width, config.embedding_width)
 
 
 def _attention(config: RecurrentConfig) -> StateAttention:
-    inner = config.score_width or (max(1, config.width // 4) if config.score == "latent" else config.width)
+    inner = inner_width(config.score, config.score_width, config.width)
     score = SCORES[config.score]
     query, key = (inner, inner) if score.projected else (config.width, config.source_width)
     shape = ScoreShape(query=query, key=key, inner=inner, positions=config.max_positions)

@@ -1,19 +1,18 @@
-"""The lectures' second-order model with skips: the last token makes a pair with each of several tokens before it, and every pair votes.
+"""The lectures' second-order Markov model with skips: the last token forms a pair with each of several earlier tokens, and all pairs vote.
 
-    p(w | .. a .. b) = mean over a of p(w | a, b),    p(w | a, b) from how often w came after b somewhere behind a.
+    p(w | .. a .. b) = mean over a of p(w | a, b),    p(w | a, b) from the counts of w right after b, with a somewhere before b.
 
-Masking crosses out the pairs that tell nothing: of b alone the same follows as of a and b. Where no pair votes, b decides alone.
-`as_attention` is the same computation as attention: the one-hot last token asks, the stacked masks are the keys, the tokens before are
-the values.
+Masking removes uninformative pairs, for which p(w | a, b) is about p(w | b). If no pair votes, b decides alone. `as_attention` is the same
+computation as attention: the query is the one-hot last token, the keys are the stacked masks, and the values are the earlier tokens.
 
-Shapes: B sentences, T tokens, k hypotheses each, R rows, L = skips + 1 tokens that are remembered, P different pairs, V tokens that can
-be said.
+Shapes: B sentences, T tokens, k hypotheses each, R rows, L = skips + 1 tokens in the state, P distinct pairs, V outputs.
 """
 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -26,8 +25,8 @@ from regard.ops.masks import additive
 from regard.ops.probe import Probe
 from regard.ops.scores import dot
 
-CROSSED_OUT = 1e4  # nobody's weight is left of a score so low
-LAST_RESORT = 100.0  # and so low, only where all others are crossed out
+CROSSED_OUT = 1e4  # subtracted from a score, it leaves a weight of 0
+LAST_RESORT = 100.0  # a weight of 0 too, unless all other scores are crossed out
 
 
 class SkipMarkov(NextToken):
@@ -53,22 +52,22 @@ class SkipMarkov(NextToken):
     def fit(
         cls, ids: Ids, begins: Places, vocabulary: int, skips: int, mask: float | None, smoothing: Smoothing
     ) -> "SkipMarkov":
-        """Count documents: ids [N] without start tokens, and where each document begins."""
+        """Fit the model to ids [N] without start tokens. begins: the beginnings of documents."""
         outputs = vocabulary - 1
         first = Markov.fit(ids, begins, vocabulary, 1, smoothing)
-        pairs = merged(Sequences.of(one * outputs + two) for one, two, _ in _triples(ids, begins, skips))
+        pairs = merged(Sequences.of(earlier * outputs + later) for earlier, later, _ in _triples(ids, begins, skips))
         triples = merged(
-            Sequences.of(np.searchsorted(pairs.keys, one * outputs + two) * outputs + word)
-            for one, two, word in _triples(ids, begins, skips)
+            Sequences.of(np.searchsorted(pairs.keys, earlier * outputs + later) * outputs + word)
+            for earlier, later, word in _triples(ids, begins, skips)
         )
         places = triples.keys // outputs
         given = discounts(triples.counts) if smoothing == "kneser_ney" else (0.0, 0.0, 0.0)
-        found = discounted(triples.counts, places, len(pairs.keys), given)
+        estimated = discounted(triples.counts, places, len(pairs.keys), given)
         votes = np.ones(len(pairs.keys))
         if mask is not None:
             votes = (_surplus(triples, pairs, Markov.fit(ids, begins, vocabulary, 1, "none")) > mask).astype(np.float64)
         tables: dict[str, Table] = {"pairs": pairs.keys, "votes": votes, "keys": triples.keys}
-        tables |= {"probabilities": found.probabilities, "rest": found.rest}
+        tables |= {"probabilities": estimated.probabilities, "rest": estimated.rest}
         return cls(
             vocabulary,
             skips,
@@ -77,20 +76,22 @@ class SkipMarkov(NextToken):
         )
 
     def tables(self) -> dict[str, Tensor]:
-        """What it is made of."""
+        """The tables of the model."""
         mine = {name: self.get_buffer(name) for name in ("pairs", "votes", "keys", "probabilities", "rest")}
         return mine | {f"first.{name}": table for name, table in self.first.tables().items()}
 
-    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """[B, T, L]: after each token the last ones, itself the last; NONE before the first."""
+    def hidden(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+    ) -> Int[Tensor, "B T L"]:
+        """The last L tokens after each token, including it; NONE before the first token."""
         return F.pad(target_in, (self.skips, 0), value=NONE).unfold(1, self.skips + 1, 1)
 
-    def project(self, hidden: Tensor) -> Tensor:
-        """tokens [..., L] -> log p [..., V]"""
+    def project(self, hidden: Int[Tensor, "*shape L"]) -> Float[Tensor, "*shape V"]:
+        """log p of every next token, from the last tokens."""
         return self.distribution(hidden.flatten(0, -2)).log().float().view(*hidden.shape[:-1], -1)
 
-    def distribution(self, tokens: Tensor) -> Tensor:
-        """tokens [R, L] -> p [R, V]"""
+    def distribution(self, tokens: Int[Tensor, "R L"]) -> Float[Tensor, "R V"]:
+        """p of every next token, from the last tokens."""
         last = tokens[:, -1]
         alone = self.first.distribution(last[:, None])
         total, voters = torch.zeros_like(alone), alone.new_zeros(len(alone), 1)
@@ -101,31 +102,31 @@ class SkipMarkov(NextToken):
             voters += vote
         return torch.where(voters > 0, total / voters.clamp_min(1.0), alone)
 
-    def find(self, one: Tensor, two: Tensor) -> Tensor:
-        """The places of pairs of tokens [...]; NONE where they were never seen one behind the other."""
+    def find(self, earlier: Int[Tensor, "*#shape"], later: Int[Tensor, "*#shape"]) -> Int[Tensor, "*#shape"]:
+        """The places (indices) of pairs of tokens; NONE for unseen pairs."""
         pairs = self.get_buffer("pairs")
         return Successors(pairs, pairs, pairs, self.target_pad).find(
-            one.masked_fill(one == self.start_token, NONE), two
+            earlier.masked_fill(earlier == self.start_token, NONE), later
         )
 
-    def start(self, source: Tensor | None, prefix: Tensor | None = None) -> MarkovState:
+    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> MarkovState:
         rows = self.get_buffer("pairs").new_full((sentences_of(source, prefix), self.skips + 1), NONE)
         if prefix is not None and prefix.shape[1]:
             rows = self.hidden(prefix, prefix)[:, -1]
         return MarkovState(rows, 1)
 
     def step(
-        self, tokens: Tensor, state: MarkovState, record: bool = False
-    ) -> tuple[Tensor, MarkovState, StepRecord | None]:
+        self, tokens: Int[Tensor, "B k"], state: MarkovState, record: bool = False
+    ) -> tuple[Float[Tensor, "B k V"], MarkovState, StepRecord | None]:
         rows = torch.cat([state.rows[:, 1:], tokens.flatten()[:, None]], dim=1)
         return self.project(rows).view(*tokens.shape, -1), MarkovState(rows, tokens.shape[1]), None
 
-    def as_attention(self, tokens: Tensor) -> Tensor:
-        """tokens [T] -> p [T, V] of each next token, by one attention over the tokens; for vocabularies of a few hundred.
+    def as_attention(self, tokens: Int[Tensor, " T"]) -> Float[Tensor, "T V"]:
+        """p of each next token, by one attention over the tokens. Only for vocabularies of a few hundred.
 
-        The query is the one-hot last token. The keys are the masks of all tokens, stacked: 0 where a pair votes, far below where not; their
-        product with the query is the mask of the last token. The values are the tokens before, one-hot, so that the context says whose
-        votes count, and one more product with the table of transitions adds the votes up. A last key stands for the last token alone.
+        The query is the one-hot last token. The keys are the stacked masks of all tokens: 0 where a pair votes, very negative elsewhere.
+        Their product with the query is the mask of the last token. The values are the earlier tokens, one-hot. So the context is the weight
+        of each vote, and a product with the transition table adds up the votes. One more key is for the last token alone.
         """
         words = torch.arange(self.target_pad + 1)
         pairs = self.find(words[:, None], words)  # [V + 1, V + 1], the earlier token first
@@ -133,7 +134,7 @@ class SkipMarkov(NextToken):
         masks = torch.where(voting, 0.0, -CROSSED_OUT).double()  # the keys, stacked
         alone = self.first.distribution(words[:, None])  # [V + 1, V]
         transitions = torch.stack([self._successors().add_to(alone, row) for row in pairs])  # [V + 1, V + 1, V]
-        transitions[self.start_token] = alone  # as if the start token made a pair with every token
+        transitions[self.start_token] = alone  # as if the start token formed a pair with every token
 
         one_hot = F.one_hot(tokens, len(words)).double()  # [T, V + 1]
         distance = torch.arange(len(tokens))[:, None] - torch.arange(len(tokens))
@@ -153,7 +154,7 @@ class SkipMarkov(NextToken):
 
 
 def _triples(ids: Ids, begins: Places, skips: int) -> Iterator[tuple[Places, Places, Places]]:
-    """(a, b, w) wherever w comes right after b, and b at most `skips` tokens behind a, in one document; many at a time."""
+    """All (a, b, w) with w right after b, and b at most `skips` tokens after a, in one document; in large chunks."""
     for first in range(0, len(ids), CHUNK // skips + 1):
         words = np.arange(first, min(first + CHUNK // skips + 1, len(ids)))
         start = begins[np.searchsorted(begins, words, side="right") - 1]  # of the document of each
@@ -167,7 +168,7 @@ def _triples(ids: Ids, begins: Places, skips: int) -> Iterator[tuple[Places, Pla
 
 
 def _surplus(triples: Sequences, pairs: Sequences, first: Markov) -> Floats:
-    """[P]: what a pair tells beyond its last token, KL(p(. | a, b) || p(. | b)) in nats, by counts alone."""
+    """[P]: the information of a pair beyond its last token, KL(p(. | a, b) || p(. | b)) in nats, without smoothing."""
     outputs = first.target_pad
     places, words = np.divmod(triples.keys, outputs)
     tables = first.tables()

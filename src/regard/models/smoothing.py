@@ -1,4 +1,4 @@
-"""From counts to probabilities: by counts alone, or interpolated modified Kneser-Ney (Chen and Goodman 1998, section 5).
+"""From counts to probabilities: without smoothing, or interpolated modified Kneser-Ney (Chen and Goodman 1998, section 5).
 
 Both have one form. With h the context, h' the same without its first token, a(h w) the count of w after h and D the discount of a count,
 
@@ -8,7 +8,7 @@ where N_c(h) is how many different words follow h c times. Without discounts b(h
 that was not seen has b(h) = 1, which is backing off. Kneser and Ney count, below the highest order, not how often w follows h but after
 how many different words h w was seen. Below the single words stands the uniform distribution.
 
-Shapes: M different sequences, C their contexts, V tokens that can be said.
+Shapes: M distinct n-grams, C their contexts, V outputs.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ from regard.models.counting import Places, Sequences
 Smoothing = Literal["kneser_ney", "none"]
 Floats = NDArray[np.float64]
 
-USUAL_DISCOUNTS = (0.5, 1.0, 1.5)  # where a corpus is too small to tell
+USUAL_DISCOUNTS = (0.5, 1.0, 1.5)  # for corpora that are too small to estimate them
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Of the words after contexts of one length."""
+    """The estimates for words after contexts of one length."""
 
     probabilities: Floats
     """[M] the first term of p(w | h)."""
     rest: Floats
-    """[C] b(h), what is left to the shorter context."""
+    """[C] b(h), the weight of the shorter context."""
 
 
 def estimate(tokens: Places, longer: Sequence[Sequences], smoothing: Smoothing) -> list[Estimates]:
-    """For contexts of 0, 1, 2, .. tokens; `tokens` [V] and `longer` as `models.counting` counts them."""
+    """The estimates for contexts of 0, 1, 2, .. tokens, from the counts of `models.counting`: tokens [V], and longer n-grams."""
     outputs = len(tokens)
     counts = [tokens, *(sequences.counts for sequences in longer)]
     contexts = [np.zeros(outputs, dtype=np.int64), *(sequences.keys // outputs for sequences in longer)]
@@ -51,7 +51,7 @@ def estimate(tokens: Places, longer: Sequence[Sequences], smoothing: Smoothing) 
 
 
 def discounted(counts: Places, contexts: Places, size: int, discount: tuple[float, float, float]) -> Estimates:
-    """counts [M] of words after contexts [M], of which there are `size`."""
+    """The estimates from counts [M] of words after contexts [M]. size: the number of contexts."""
     total = np.bincount(contexts, weights=counts, minlength=size)
     taken = np.array([0.0, *discount])[np.minimum(counts, 3)]
     left = np.bincount(contexts, weights=taken, minlength=size)
@@ -69,22 +69,22 @@ def discounts(counts: Places) -> tuple[float, float, float]:
     if not n.all():
         return USUAL_DISCOUNTS
     y = n[0] / (n[0] + 2.0 * n[1])
-    one, two, three = (float(c - (c + 1) * y * n[c] / n[c - 1]) for c in (1, 2, 3))
-    return (one, two, three) if min(one, two, three) > 0.0 else USUAL_DISCOUNTS
+    first, second, third = (float(c - (c + 1) * y * n[c] / n[c - 1]) for c in (1, 2, 3))
+    return (first, second, third) if min(first, second, third) > 0.0 else USUAL_DISCOUNTS
 
 
 def _continuations(
     counts: Sequence[Places], contexts: Sequence[Places], longer: Sequence[Sequences], outputs: int
 ) -> list[Places]:
-    """Counts by different words before; of the longest sequences, and of those that begin a document, they stay as they are."""
-    found = []
+    """Kneser-Ney counts: the number of distinct words before an n-gram. The longest n-grams and document starts keep their counts."""
+    continuation_counts = []
     begins = np.zeros(outputs, dtype=np.bool_)
     for level, (count, context) in enumerate(zip(counts, contexts, strict=True)):
-        if level:  # what the context begins with, the sequence begins with
+        if level:  # the n-gram begins as its context does
             begins = context == outputs if level == 1 else begins[context]
         if level == len(longer):
-            found.append(count)
+            continuation_counts.append(count)
             break
         different = np.bincount(longer[level].ends, minlength=len(count))
-        found.append(np.where(begins, count, different))
-    return found
+        continuation_counts.append(np.where(begins, count, different))
+    return continuation_counts

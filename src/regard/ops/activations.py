@@ -1,4 +1,4 @@
-"""The non-linearities of the feed-forward network, by name. Gated ones (two inputs) are told from plain ones by `GATED`."""
+"""Activation functions of the feed-forward network by name: plain ones, and gated ones with two inputs."""
 
 from collections.abc import Callable
 

@@ -1,30 +1,31 @@
-"""One attention for the whole house: softmax(score(Q, K) + M) V.
+"""One attention for all networks: softmax(score(Q, K) + M) V.
 
-`attend` returns the context by the fastest way there is; `attention_weights` returns the weights themselves, for whoever wants to see or
-change them. A parity test binds the two. Positions, projections and heads are not known here.
+`attend` returns only the context and is the fastest. `attention_weights` returns the weights, to inspect or change them. A parity test
+compares the two. Positions, projections and heads are in `layers.attention`.
 
-Shapes: T queries, S keys, d key width, v value width; leading dimensions (batch, heads) are carried along.
+Shapes: T queries, S keys, q and k their widths, v value width; leading dimensions (batch, heads) are carried along.
 """
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.ops.masks import causal as causal_mask
 from regard.ops.probe import Probe
-from regard.ops.scores import Score, dot, scaled_dot
+from regard.ops.scores import ScoreFunction, dot, scaled_dot
 
 
 def attend(
-    query: Tensor,  # [..., T, d]
-    keys: Tensor,  # [..., S, d]
-    values: Tensor,  # [..., S, v]
+    query: Float[Tensor, "*#lead T q"],
+    keys: Float[Tensor, "*#lead S k"],
+    values: Float[Tensor, "*#lead S v"],
     *,
-    score: Score = scaled_dot,
-    mask: Tensor | None = None,  # [..., T, S] added to the scores: 0, a bias, or minus infinity
+    score: ScoreFunction = scaled_dot,
+    mask: Float[Tensor, "*#lead #T S"] | None = None,  # added to the scores: 0, a bias, or minus infinity
     causal: bool = False,  # query i sees key j <= i; not together with `mask`
-) -> Tensor:
-    """The weighted sum of the values, [..., T, v]."""
+) -> Float[Tensor, "*#lead T v"]:
+    """The weighted sum of the values."""
     assert not causal or query.shape[-2] == keys.shape[-2], "causal attention is between a sequence and itself"
     if score is scaled_dot:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
@@ -34,19 +35,21 @@ def attend(
 
 
 def attention_weights(
-    query: Tensor,  # [..., T, d]
-    keys: Tensor,  # [..., S, d]
+    query: Float[Tensor, "*#lead T q"],
+    keys: Float[Tensor, "*#lead S k"],
     *,
-    score: Score = scaled_dot,
-    mask: Tensor | None = None,
+    score: ScoreFunction = scaled_dot,
+    mask: Float[Tensor, "*#lead #T S"] | None = None,
     causal: bool = False,
-) -> Tensor:
-    """softmax over the keys of score(q, k) + M, [..., T, S]."""
+) -> Float[Tensor, "*#lead T S"]:
+    """softmax over the keys of score(q, k) + M."""
     return torch.softmax(masked(score(query, keys), mask=mask, causal=causal), dim=-1)
 
 
-def masked(scores: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-    """score(q, k) + M, [..., T, S]: minus infinity where a query must not look."""
+def masked(
+    scores: Float[Tensor, "*#lead T S"], *, mask: Float[Tensor, "*#lead #T S"] | None = None, causal: bool = False
+) -> Float[Tensor, "*#lead T S"]:
+    """score(q, k) + M: minus infinity where a query must not look."""
     assert mask is None or not causal, "a causal mask and another mask must be added by the caller"
     if mask is not None:
         scores = scores + mask
@@ -57,16 +60,16 @@ def masked(scores: Tensor, *, mask: Tensor | None = None, causal: bool = False) 
 
 
 def probed_attention(
-    query: Tensor,  # [..., T, d]
-    keys: Tensor,  # [..., S, d]
-    values: Tensor,  # [..., S, v]
+    query: Float[Tensor, "*#lead T q"],
+    keys: Float[Tensor, "*#lead S k"],
+    values: Float[Tensor, "*#lead S v"],
     probe: Probe,
     *,
-    score: Score = scaled_dot,
-    mask: Tensor | None = None,
+    score: ScoreFunction = scaled_dot,
+    mask: Float[Tensor, "*#lead #T S"] | None = None,
     causal: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """`attend` step by step, each shown to the probe: the context [..., T, v] and the weights [..., T, S]."""
+) -> tuple[Float[Tensor, "*#lead T v"], Float[Tensor, "*#lead T S"]]:
+    """`attend` with every intermediate value shown to the probe. Returns the context and the weights."""
     query, keys, values = probe.see("query", query), probe.see("keys", keys), probe.see("values", values)
     scores = probe.see("masked", masked(probe.see("scores", score(query, keys)), mask=mask, causal=causal))
     weights = probe.see("weights", torch.softmax(scores, dim=-1))

@@ -1,18 +1,21 @@
 """Dropout with one random byte a unit: eight units share 64 random bits, where `torch.dropout` draws a number for each.
 
 The probability is rounded to a multiple of 1/256 and the scale follows the rounded one, so the expectation is exact.
+
+Shapes: any.
 """
 
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
 LEVELS = 256
 
 
-def dropout(x: Tensor, probability: float) -> Tensor:
+def dropout(x: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"]:
     """x with each unit zeroed with `probability` and the rest scaled by 1 / (1 - probability) (Srivastava et al. 2014)."""
     threshold = min(round(probability * LEVELS), LEVELS - 1)
     if threshold == 0:

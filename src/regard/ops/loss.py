@@ -1,7 +1,7 @@
 """Label-smoothed cross-entropy, fused with the output projection so that the logits of a whole batch never exist at once.
 
-Alone, or for two readings of the same tokens that shall agree. Gradients are analytic and found in the forward pass, chunk by chunk,
-so that the backward pass only scales them. Beside it, the cross-entropy of attention with given alignments.
+There is a version for R-Drop, with two predictions of the same tokens. Gradients are analytic and computed in the forward pass, chunk by
+chunk; the backward pass only scales them. `alignment_cross_entropy` is the loss of a supervised alignment head.
 
 Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds their weights, n tokens of a chunk.
 """
@@ -9,19 +9,20 @@ Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-CHUNK_ELEMENTS = 2**19  # logits held at a time: two megabytes, which stay in a core's reach
-CHUNK_ROWS = 64  # products of a multiple of so many rows run at full speed
+CHUNK_ELEMENTS = 2**19  # logits of a chunk: two megabytes, which fit the cache of a core
+CHUNK_ROWS = 64  # matrix products are fastest with a multiple of this many rows
 
 
 def smoothed_cross_entropy(
-    hidden: Tensor,  # [N, D]
-    table: Tensor,  # [W, D], whose first V rows are the weights of the outputs
-    targets: Tensor,  # [N]
+    hidden: Float[Tensor, "N D"],
+    table: Float[Tensor, "W D"],  # whose first V rows are the weights of the outputs
+    targets: Int[Tensor, " N"],
     smoothing: float,
     outputs: int | None = None,  # V, where it is not W
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """The smoothed loss and -log p(target), both summed over the N tokens.
 
     With z = hidden W^T and p = softmax(z), the loss of a token is (1 - e) (-log p_y) + e mean_v(-log p_v) (Szegedy et al. 2016,
@@ -33,28 +34,28 @@ def smoothed_cross_entropy(
 
 
 def consistent_cross_entropy(
-    hidden: Tensor,  # [2, N, D]: the same tokens, read twice with different dropout
-    table: Tensor,  # [W, D], whose first V rows are the weights of the outputs
-    targets: Tensor,  # [N]
+    hidden: Float[Tensor, "2 N D"],  # the same tokens, in two forward passes with different dropout
+    table: Float[Tensor, "W D"],  # whose first V rows are the weights of the outputs
+    targets: Int[Tensor, " N"],
     smoothing: float,
     consistency: float,
     outputs: int | None = None,  # V, where it is not W
-) -> tuple[Tensor, Tensor]:
-    """R-Drop (Liang et al. 2021): the mean of the two readings' smoothed losses, and what it costs them to disagree.
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """R-Drop (Liang et al. 2021): the mean smoothed loss of two forward passes, plus a penalty for their divergence; and -log p(target).
 
-    With p and q the two distributions of a token, that cost is consistency / 4 (KL(p || q) + KL(q || p)): half of the paper's, as
+    With p and q the two distributions of a token, the penalty is consistency / 4 (KL(p || q) + KL(q || p)): half of the paper's, as
     the mean is half of its sum. With d = log p - log q the gradient of KL(p || q) + KL(q || p) in the logits of p is
-    p (d - KL(p || q)) + p - q. Summed over the N tokens; the second result, -log p(target), carries no gradient.
+    p (d - KL(p || q)) + p - q. Both results are summed over the N tokens; the second carries no gradient.
     """
     assert len(targets) > 0, "a loss over no tokens"
     loss, nll = _Consistent.apply(hidden, table, targets, smoothing, consistency, outputs or len(table))  # type: ignore[no-untyped-call]
     return loss, nll
 
 
-def alignment_cross_entropy(weights: Tensor, wanted: Tensor) -> Tensor:
-    """- sum_t sum_s G_ts log A_ts (Garg et al. 2019) of attention weights A and wanted ones G, both [..., T, S].
+def alignment_cross_entropy(weights: Float[Tensor, "... T S"], wanted: Float[Tensor, "... T S"]) -> Float[Tensor, ""]:
+    """- sum_t sum_s G_ts log A_ts (Garg et al. 2019), for attention weights A and gold alignments G.
 
-    Rows of G sum to 1, or are zero and cost nothing. A weight that has vanished counts as the smallest that there is.
+    Rows of G sum to 1, or are zero and cost nothing. A weight of 0 counts as the smallest positive number.
     """
     linked = wanted > 0
     return -(wanted[linked] * weights[linked].clamp(min=torch.finfo(weights.dtype).tiny).log()).sum()
@@ -63,8 +64,13 @@ def alignment_cross_entropy(weights: Tensor, wanted: Tensor) -> Tensor:
 class _Smoothed(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, table: Tensor, targets: Tensor, smoothing: float, outputs: int
-    ) -> tuple[Tensor, Tensor]:
+        ctx: Any,
+        hidden: Float[Tensor, "N D"],
+        table: Float[Tensor, "W D"],
+        targets: Int[Tensor, " N"],
+        smoothing: float,
+        outputs: int,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         weight, wanted = table[:outputs], any(ctx.needs_input_grad[:2])
         log_normaliser = hidden.new_empty(len(targets))  # log sum_v exp z_v of each token
         hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
@@ -73,7 +79,7 @@ class _Smoothed(torch.autograd.Function):
         room = hidden.new_empty(rows * outputs)
         for first in range(0, len(targets), rows):
             piece = hidden[first : first + rows]
-            scores = room[: outputs * len(piece)].view(outputs, -1)  # [V, n]: so laid out, the products are faster
+            scores = room[: outputs * len(piece)].view(outputs, -1)  # [V, n]: the products are faster in this layout
             torch.mm(weight, piece.T, out=scores)
             highest = scores.amax(dim=0)
             scores.sub_(highest).exp_()
@@ -98,13 +104,13 @@ class _Consistent(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        hidden: Tensor,
-        table: Tensor,
-        targets: Tensor,
+        hidden: Float[Tensor, "2 N D"],
+        table: Float[Tensor, "W D"],
+        targets: Int[Tensor, " N"],
         smoothing: float,
         consistency: float,
         outputs: int,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         weight = table[:outputs]
         log_normalisers = hidden.new_empty(2, len(targets))
         hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
@@ -115,9 +121,11 @@ class _Consistent(torch.autograd.Function):
         disagreement = hidden.new_zeros(())
         for first in range(0, len(targets), rows):
             pieces = hidden[:, first : first + rows]
-            one, two, p, q = (room[: outputs * pieces.shape[1]].view(outputs, -1) for room in rooms)  # [V, n] each
+            first_scores, second_scores, p, q = (
+                room[: outputs * pieces.shape[1]].view(outputs, -1) for room in rooms
+            )  # [V, n] each
             for piece, scores, probabilities, log_normaliser in zip(
-                pieces, (one, two), (p, q), log_normalisers, strict=True
+                pieces, (first_scores, second_scores), (p, q), log_normalisers, strict=True
             ):
                 torch.mm(weight, piece.T, out=scores)
                 highest = scores.amax(dim=0)
@@ -126,17 +134,17 @@ class _Consistent(torch.autograd.Function):
                 probabilities.div_(total)
                 scores.sub_(total.log_())  # log p
                 log_normaliser[first : first + rows] = highest + total
-            difference = one.sub_(two)  # d = log p - log q
-            torch.mul(p, difference, out=two)
-            p_from_q = two.sum(dim=0)  # KL(p || q)
-            torch.mul(q, difference, out=two)
-            q_from_p = two.sum(dim=0).neg_()  # KL(q || p)
+            difference = first_scores.sub_(second_scores)  # d = log p - log q
+            torch.mul(p, difference, out=second_scores)
+            p_from_q = second_scores.sum(dim=0)  # KL(p || q)
+            torch.mul(q, difference, out=second_scores)
+            q_from_p = second_scores.sum(dim=0).neg_()  # KL(q || p)
             disagreement += (p_from_q + q_from_p).sum()
             # p + pull (p (d - KL(p || q)) + p - q), and the same with p and q exchanged
-            torch.add(1.0 + pull - pull * p_from_q, difference, alpha=pull, out=two)
-            two.mul_(p).sub_(q, alpha=pull)
+            torch.add(1.0 + pull - pull * p_from_q, difference, alpha=pull, out=second_scores)
+            second_scores.mul_(p).sub_(q, alpha=pull)
             difference.mul_(-pull).add_(1.0 + pull - pull * q_from_p).mul_(q).sub_(p, alpha=pull)
-            for number, gradient in enumerate((two, difference)):
+            for number, gradient in enumerate((second_scores, difference)):
                 hidden_gradient[number, first : first + rows] = gradient.T @ weight
                 weight_gradient.addmm_(gradient, pieces[number], beta=min(first + number, 1))  # the first overwrites
         both, twice = hidden.flatten(0, 1), targets.repeat(2)
@@ -156,21 +164,25 @@ def _chunk_rows(outputs: int) -> int:
 
 
 def _losses(
-    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, log_normaliser: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The smoothed loss and -log p(target), summed over the N tokens, whose log sum_v exp z_v [N] is known."""
+    hidden: Float[Tensor, "N D"],
+    weight: Float[Tensor, "V D"],
+    targets: Int[Tensor, " N"],
+    smoothing: float,
+    log_normaliser: Float[Tensor, " N"],
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """The smoothed loss and -log p(target), summed over the N tokens, given log sum_v exp z_v of each."""
     nll = (log_normaliser - (hidden * weight[targets]).sum(dim=1)).sum()
     uniform = (log_normaliser - hidden @ weight.sum(dim=0) / len(weight)).sum()  # mean_v(-log p_v) of each token
     return (1.0 - smoothing) * nll + smoothing * uniform, nll
 
 
 def _subtract_targets(
-    hidden: Tensor,  # [N, D]
-    weight: Tensor,  # [V, D]
-    targets: Tensor,
+    hidden: Float[Tensor, "N D"],
+    weight: Float[Tensor, "V D"],
+    targets: Int[Tensor, " N"],
     smoothing: float,
-    hidden_gradient: Tensor,  # [N, D]: of p, changed in place to that of p - (1 - e) onehot(y) - e / V
-    table_gradient: Tensor,  # [W, D], likewise
+    hidden_gradient: Float[Tensor, "N D"],  # of p, changed in place to that of p - (1 - e) onehot(y) - e / V
+    table_gradient: Float[Tensor, "W D"],  # likewise
 ) -> None:
     outputs = len(weight)
     hidden_gradient.sub_(weight[targets], alpha=1.0 - smoothing).sub_(weight.sum(dim=0), alpha=smoothing / outputs)

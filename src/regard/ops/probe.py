@@ -1,19 +1,19 @@
-"""A `Probe` sees, and may change, what passes through a model: weights, values, hidden states, gradients.
+"""`Probe`: captures and edits intermediate values of a model, such as attention weights and hidden states.
 
-It is handed to `forward` and owned by the caller; nothing is ever stashed on a module, and where it is None no layer does anything for it.
-It lives beside the pure functions because every layer must know it; it knows no layer.
+The caller passes it to `forward`. Nothing is stored on a module, and without a probe no layer does extra work.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 Edit = Callable[[Tensor], Tensor]
 
 
 class Probe:
-    """Captures every value whose name fits one of the patterns, after the edits that bear its name.
+    """Captures every value whose name matches one of the patterns, after applying the edits of that name.
 
     Names are paths: `decoder.2.cross.weights`. A pattern may hold `*`, as in `Probe("decoder.*.cross.weights")`.
     """
@@ -26,14 +26,14 @@ class Probe:
         self._seen: dict[str, Tensor] = {}
 
     def within(self, name: str) -> "Probe":
-        """The same probe, one part deeper: what is seen there gets `name.` before its own name."""
+        """This probe for a submodule: names of its values get the prefix `name.`."""
         deeper = Probe(*self._patterns, edits=self._edits, gradients=self._gradients)
         deeper._path = f"{self._path}{name}."
         deeper._seen = self._seen
         return deeper
 
     def with_edits(self, edits: Mapping[str, Edit]) -> "Probe":
-        """The same probe, and these edits after its own; what it sees, both have seen."""
+        """This probe with more edits, after its own. Both share the captured values."""
         own = self._edits
         later = {name: _chained(own[name], edit) if name in own else edit for name, edit in edits.items()}
         both = Probe(*self._patterns, edits={**own, **later}, gradients=self._gradients)
@@ -42,12 +42,12 @@ class Probe:
         return both
 
     def wants(self, name: str) -> bool:
-        """Whether a value of this name would be captured or edited: what nobody asks for need not be computed."""
+        """Whether a value of this name would be captured or edited. If not, it need not be computed."""
         full = self._path + name
         return any(fnmatchcase(full, pattern) for pattern in (*self._patterns, *self._edits))
 
-    def see(self, name: str, value: Tensor) -> Tensor:
-        """What the model is to go on with: `value`, or what the edits make of it."""
+    def see(self, name: str, value: Shaped[Tensor, "*shape"]) -> Shaped[Tensor, "*shape"]:
+        """Edit and capture a value. Returns the value that the model must continue with."""
         full = self._path + name
         for pattern, edit in self._edits.items():
             if fnmatchcase(full, pattern):
@@ -58,7 +58,7 @@ class Probe:
             self._seen[full] = value
         return value
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Shaped[Tensor, "..."]:
         if name not in self._seen:
             raise KeyError(f"the probe saw nothing called {name!r}; it saw: {', '.join(self._seen) or 'nothing'}")
         return self._seen[name]
@@ -75,5 +75,5 @@ def _chained(first: Edit, second: Edit) -> Edit:
 
 
 def within(probe: Probe | None, name: str) -> Probe | None:
-    """`probe.within(name)` where there is a probe."""
+    """`probe.within(name)`, or None without a probe."""
     return None if probe is None else probe.within(name)

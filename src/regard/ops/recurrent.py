@@ -1,22 +1,25 @@
-"""Recurrent cells, each as its gate equations: what one step makes of what the linear maps gave it. They own no weights.
+"""Recurrent cells as gate equations: one step, from the outputs of the linear maps to the next state.
 
-The maps are the caller's, because it can make them of a whole sequence at once, or of input and state in one product. Gates stand one after
-the other along the last dimension, in torch's order.
+The caller applies the linear maps, because it can do so for a whole sequence, or for input and state in one product. Gates are concatenated
+along the last dimension, in torch's order.
 
-Shapes: H width; leading dimensions (batch) are carried along.
+Shapes: H width, G all gates together; leading dimensions (batch) are carried along.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 
-def rnn(gates: Tensor) -> Tensor:
-    """[..., H] -> h' = tanh(W x + U h + b), given what is inside (Elman 1990)."""
+def rnn(gates: Float[Tensor, "... H"]) -> Float[Tensor, "... H"]:
+    """h' = tanh(gates), with gates = W x + U h + b (Elman 1990)."""
     return torch.tanh(gates)
 
 
-def gru(inputs: Tensor, recurrent: Tensor, hidden: Tensor) -> Tensor:
-    """inputs [..., 3H] = W x + b, recurrent [..., 3H] = U h + b', hidden [..., H] -> the next hidden state.
+def gru(
+    inputs: Float[Tensor, "... G"], recurrent: Float[Tensor, "... G"], hidden: Float[Tensor, "... H"]
+) -> Float[Tensor, "... H"]:
+    """The next hidden state, from inputs W x + b and recurrent U h + b', G = 3 H.
 
     r = sigmoid(W_r x + U_r h), z = sigmoid(W_z x + U_z h), n = tanh(W_n x + r * (U_n h)), h' = (1 - z) * n + z * h
     (Cho et al. 2014; the reset gate after the product, as in cuDNN).
@@ -27,11 +30,13 @@ def gru(inputs: Tensor, recurrent: Tensor, hidden: Tensor) -> Tensor:
     return torch.lerp(new, hidden, update)
 
 
-def lstm(gates: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-    """gates [..., 4H] = W x + U h + b, memory [..., H] -> the next hidden state and memory.
+def lstm(
+    gates: Float[Tensor, "... G"], memory: Float[Tensor, "... H"]
+) -> tuple[Float[Tensor, "... H"], Float[Tensor, "... H"]]:
+    """The next hidden state and cell state, from gates W x + U h + b, G = 4 H.
 
     i = sigmoid(..), f = sigmoid(..), g = tanh(..), o = sigmoid(..); c' = f * c + i * g, h' = o * tanh(c')
-    (Hochreiter and Schmidhuber 1997; the forget gate of Gers et al. 2000). The memory is what carries information past the hidden state.
+    (Hochreiter and Schmidhuber 1997; the forget gate of Gers et al. 2000).
     """
     enter, forget, new, leave = gates.chunk(4, dim=-1)
     memory = torch.addcmul(torch.sigmoid(forget) * memory, torch.sigmoid(enter), torch.tanh(new))

@@ -1,7 +1,7 @@
-"""A linear map that a loop applies many times. The gradient of its weights is found in one product when the loop is differentiated.
+"""A linear map for loops: the gradient of its weights is computed in one product for all steps.
 
-Left to itself, autograd makes a gradient of the size of the weights at every step and adds it to the last: for a recurrent layer that is
-as much memory traffic as the step itself. Here each step only keeps its input and the gradient of its output.
+Plain autograd makes a gradient of the size of the weights at every step. For a recurrent layer that is as much memory traffic as the step
+itself. Here each step only keeps its input and the gradient of its output.
 
 Shapes: R rows, I inputs, O outputs.
 """
@@ -10,15 +10,16 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
-Calls = dict[int, tuple[Tensor, Tensor]]  # by number: what went in [R, I], and the gradient of what came out [R, O]
+Calls = dict[int, tuple[Tensor, Tensor]]  # by step: the input [R, I] and the gradient of the output [R, O]
 
 
 class RepeatedLinear:
-    """x W^T + b, made anew for each run of a loop; equal to `F.linear`, gradients included."""
+    """x W^T + b. Create one for each run of a loop. Equals `F.linear`, gradients included."""
 
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+    def __init__(self, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"]) -> None:
         self._weight, self._bias = weight, bias
         self._anchor: Tensor | None = None
         self._uses = 0
@@ -27,8 +28,8 @@ class RepeatedLinear:
         if torch.is_grad_enabled() and weight.requires_grad and weight.device.type == "cpu":
             self._anchor = _Gathered.apply(weight, bias, self._calls)  # type: ignore[no-untyped-call]
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """[R, I] -> [R, O]"""
+    def __call__(self, x: Float[Tensor, "R I"]) -> Float[Tensor, "R O"]:
+        """The map of x."""
         if self._anchor is None:
             return F.linear(x, self._weight, self._bias)
         self._uses += 1
@@ -39,7 +40,7 @@ class RepeatedLinear:
 
 
 class _Gathered(torch.autograd.Function):
-    """Stands between the weights and all their uses, so that its backward pass comes after all of theirs."""
+    """Sits between the weights and all their uses, so that its backward pass runs after all of theirs."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor, calls: Calls) -> Tensor:
@@ -48,7 +49,7 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        inputs, outputs = (torch.cat(some) for some in zip(*ctx.calls.values(), strict=True))
+        inputs, outputs = (torch.cat(tensors) for tensors in zip(*ctx.calls.values(), strict=True))
         ctx.calls.clear()
         return outputs.T @ inputs, outputs.sum(dim=0), None
 

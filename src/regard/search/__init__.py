@@ -1,1 +1,1 @@
-"""Greedy, beam, sampling, exhaustive search and forced scoring, each once, over any model that satisfies `stepper.Stepper`."""
+"""Search: greedy, beam, diverse beam, constrained beam, sampling, exact and exhaustive, over any model that is a `stepper.Stepper`."""

@@ -1,11 +1,11 @@
-"""Beam search (lectures 001): at each step the k most probable partial outputs. It knows the model only as a `Stepper`.
+"""Beam search over any `Stepper` (lectures 001): it keeps the k most probable partial outputs at each step.
 
-At each step the 2k most probable of the k * V continuations are candidates. Those among the first k that end are set aside as
-finished; the first k that do not end go on (`candidates.choose_best`, or `constrained.Constrained` where phrases are asked for). A
-sentence leaves the batch as soon as it is done. CTranslate2 and fairseq search in the same way.
+The candidates of a step are the 2k most probable of the k * V continuations. Those among the first k that end are finished; the first k
+that do not end continue (`candidates.choose_best`, or `constrained.Constrained` with phrases). A sentence leaves the batch as soon as it
+is done. CTranslate2 and fairseq search in the same way.
 
-Shapes: B sentences asked for, b of them still alive, k hypotheses each, c candidates, t tokens said, S source,
-V tokens that can be generated.
+Shapes: B sentences, b of them still active, k hypotheses each, c candidates, t tokens generated, S source,
+V outputs.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,18 @@ import torch
 from torch import Tensor
 
 from regard.errors import SearchError
-from regard.search.aside import Aside
 from regard.search.candidates import Candidates, choose_best
+from regard.search.checks import check_beam, check_count, length_limits
 from regard.search.constrained import Constrained
 from regard.search.expansion import Expansion, Watcher
 from regard.search.filters import Filters
+from regard.search.finished import FinishedHypotheses
 from regard.search.hypothesis import Hypothesis
 from regard.search.live import first_hypotheses
 from regard.search.logprobs import log_probabilities
-from regard.search.options import Stop, check_beam, check_count, length_limits, stop_rule
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
+from regard.search.stopping import Stop, stop_rule
 
 
 @torch.no_grad()
@@ -46,15 +47,14 @@ def beam(
     record: bool = False,
     watch: Watcher | None = None,
 ) -> list[list[Hypothesis]]:
-    """Up to `nbest` hypotheses a sentence, best first by `Ranking(alpha, form, coverage)`.
+    """Up to `nbest` hypotheses per sentence, best first by `Ranking(alpha, form, coverage)`.
 
-    `max_length` is the lectures' T, and n the number of finished hypotheses that ends a sentence: `stop_after`, or by the rules `likely`
-    and `first` of `stop` the width. Where a model is sure of itself, n improbable short outputs are quickly found, long before the one it
-    believes in has ended, so `likely` goes on until the most probable candidate of some step was one that ended. By `safe` there is no n.
-    Hypotheses cut at T are returned, after the finished ones, only where fewer than `nbest` have finished.
-    `phrases`: for each sentence the token sequences that its outputs must contain (`constrained.py`).
-    `source_lengths`: how many tokens of each source the coverage penalty counts, from the first; all if None.
-    `watch` is told every step's candidates and what became of them.
+    max_length: the lectures' T. Hypotheses cut at T are returned only if fewer than `nbest` have finished, and after those.
+    stop: when a sentence is done. `first`: n hypotheses have finished; n is `stop_after`, else the width. `likely`: also, the most probable
+    candidate of some step has ended, because n improbable short outputs may finish long before the best output. `safe`: no n.
+    phrases: the token sequences that the outputs of each sentence must contain (`constrained.py`).
+    source_lengths: the number of tokens of each source that the coverage penalty counts; None: all.
+    watch: called with the candidates of every step.
     """
     check_beam(width, nbest if stop_after is None else 1)
     check_count("nbest", nbest)
@@ -65,38 +65,38 @@ def beam(
         return []
     filtered = None if filters is None else filters.ready(limits, stepper.end_token)
     constrained = None if phrases is None else Constrained(phrases, width, limits.tolist(), stepper.end_token)
-    aside = Aside(limits, nbest, ranking, rule, source_lengths=source_lengths, keep_attention=record)
-    looking = record or coverage > 0.0
+    finished = FinishedHypotheses(limits, nbest, ranking, rule, source_lengths=source_lengths, keep_attention=record)
+    with_attention = record or coverage > 0.0
     live = first_hypotheses(stepper, source)
-    for step in range(int(limits.max()) + 1):  # one more, for the end mark of a sentence of the longest length
-        logits, live.state, seen = stepper.step(live.tokens, live.state, looking)
-        live.look(seen)
+    for step in range(int(limits.max()) + 1):  # one more, for the end mark of an output of the maximum length
+        logits, live.state, step_record = stepper.step(live.tokens, live.state, with_attention)
+        live.look(step_record)
         gains = log_probabilities(logits)
         if filtered is not None:
-            gains = filtered(gains, live.said, live.sentence)
+            gains = filtered(gains, live.generated, live.sentence)
         if constrained is not None:
             chosen = constrained.choose(gains, live)
         else:
             going_on = 1 if filtered is not None and step < filtered.all_forced else width
             chosen = choose_best(gains, live.logprobs, width, going_on, stepper.end_token)
-        aside.finish(live, chosen.found, chosen.finishing)
+        finished.finish(live, chosen.candidates, chosen.finishing)
         if watch is not None:
             watch(Expansion.of(live.sentence, chosen))
-        found = chosen.found.take(chosen.going)
-        cut = (limits[live.sentence] == step) | dead(found, logits)
+        continued = chosen.candidates.take(chosen.going)
+        cut = (limits[live.sentence] == step) | dead(continued, logits)
         done = cut
-        if found.logprobs.shape[1]:
-            done = done | aside.complete(live.sentence, found.logprobs[:, 0], chosen.led)
-        aside.cut(live, cut)
+        if continued.logprobs.shape[1]:
+            done = done | finished.complete(live.sentence, continued.logprobs[:, 0], chosen.led)
+        finished.cut(live, cut)
         going = (~done).nonzero().squeeze(1)
         if not len(going):
             break
-        live = live.extend(going, found)
-    return aside.results()
+        live = live.extend(going, continued)
+    return finished.results()
 
 
 def dead(going: Candidates, logits: Tensor) -> Tensor:
-    """[b]: whether nothing possible goes on."""
+    """[b]: whether all continuations are impossible."""
     if not going.logprobs.shape[1]:
         return torch.ones(len(logits), dtype=torch.bool, device=logits.device)
     dead = going.logprobs[:, 0] == -torch.inf

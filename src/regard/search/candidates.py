@@ -1,6 +1,6 @@
-"""The continuations that a step of a beam may choose from, and what it chose. It chooses nothing itself.
+"""The candidates of a beam step, and the choice of those that finish or continue.
 
-Shapes: b sentences still alive, k hypotheses each, c candidates, V tokens that can be generated.
+Shapes: b active sentences, k hypotheses each, c candidates, V outputs.
 """
 
 from dataclasses import dataclass
@@ -20,26 +20,25 @@ class Candidates:
     tokens: Tensor  # [b, c], by which token
 
     def take(self, order: Tensor) -> "Candidates":
-        """Those at the indices [b, c']."""
+        """The candidates at the indices [b, c']."""
         return Candidates(self.logprobs.gather(1, order), self.parents.gather(1, order), self.tokens.gather(1, order))
 
 
 @dataclass
 class Choice:
-    """What became of the candidates of one step; those that neither finish nor go on are cut."""
+    """The candidates of one step, and which of them finish or continue. The others are pruned."""
 
-    found: Candidates
-    finishing: Tensor  # [b, <= c], True where a candidate ends and is set aside
-    going: Tensor  # [b, k'], which candidates go on, the most probable first
+    candidates: Candidates
+    finishing: Tensor  # [b, <= c], True where a candidate ends and is finished
+    going: Tensor  # [b, k'], the candidates that continue, the most probable first
     led: Tensor  # [b], whether the most probable of those that may end does end
 
 
 def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
     """The `count` most probable of the k * V continuations: (gains [b, k, V], logprobs [b, k]) -> c = min(count, k * V) candidates.
 
-    They are in the `count` blocks of tokens with the largest maxima, and a maximum is found much faster than the best of many: only
-    those blocks, and what is left beside whole blocks, are searched. A hypothesis that nothing can follow gives NaN, which no selection
-    must meet.
+    They are in the `count` blocks of tokens with the largest maxima, and a maximum is much faster than a top-k. So only those blocks, and
+    the tokens after the last whole block, are searched. A hypothesis without possible continuations gives NaN, which is replaced.
     """
     sentences, hypotheses, outputs = gains.shape
     blocks = outputs // BLOCK  # whole ones, n
@@ -72,15 +71,16 @@ def _sums(logprobs: Tensor, gains: Tensor) -> Tensor:
 
 
 def choose_best(gains: Tensor, logprobs: Tensor, width: int, going_on: int, end_token: int) -> Choice:
-    """The rule of an ordinary beam: of the 2k most probable those among the first k that end finish, the first k that do not go on.
+    """The choice of an unconstrained beam among the 2k most probable: the first k that do not end continue, and those that end finish
+    if they are among the first k.
 
-    gains [b, k, V], logprobs [b, k]; `going_on` says how many go on, where that is fewer than the width.
+    gains [b, k, V], logprobs [b, k]; going_on: how many continue, at most the width.
     """
-    found = best_candidates(gains, logprobs, 2 * width)
-    ending = found.tokens == end_token
-    finishing = ending[:, :width] & (found.logprobs[:, :width] > -torch.inf)
-    # A stable sort puts those that do not end in front, in order. All sentences have equally many.
+    candidates = best_candidates(gains, logprobs, 2 * width)
+    ending = candidates.tokens == end_token
+    finishing = ending[:, :width] & (candidates.logprobs[:, :width] > -torch.inf)
+    # A stable sort puts the candidates that do not end first. All sentences have the same number of them.
     going = ending.to(torch.uint8).argsort(dim=1, stable=True)[
         :, : min(going_on, gains.shape[1] * (gains.shape[2] - 1))
     ]
-    return Choice(found, finishing, going, finishing[:, 0])
+    return Choice(candidates, finishing, going, finishing[:, 0])

@@ -1,9 +1,9 @@
-"""Several models as one: a `Stepper` of `Stepper`s, so that every search serves ensembles. It knows no model.
+"""`Ensemble`: a `Stepper` made of `Stepper`s, so that every search supports ensembles.
 
-The ensemble's p(next) is the arithmetic mean of its members' probabilities. (The geometric mean, of log-probabilities, would let one
-member that is sure that a token is wrong forbid it.)
+Its probabilities are the arithmetic mean of its members'. With the geometric mean (of log-probabilities) a single member could forbid a
+token.
 
-Shapes: B sentences, k hypotheses each, S source, P prefix, V tokens that can be generated.
+Shapes: B sentences, k hypotheses each, S source, P prefix, V outputs.
 """
 
 import math
@@ -26,19 +26,19 @@ class EnsembleState:
     states: tuple[State, ...]
 
     def reorder(self, sentences: Tensor, parents: Tensor) -> "EnsembleState":
-        """Keep the sentences [B'] and give each the hypotheses that descend from parents [B', k']."""
+        """Keep the sentences [B'], with the hypotheses parents [B', k'] of each."""
         return EnsembleState(tuple(state.reorder(sentences, parents) for state in self.states))
 
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRecord:
-    """Where the members looked, on average, [B, k, S]."""
+    """The mean attention of the members, [B, k, S]."""
 
     attention: Tensor | None
 
 
 class Ensemble:
-    """Models that speak the same tokens and read the same source."""
+    """Models with the same vocabularies, searched as one."""
 
     def __init__(self, members: Sequence[Stepper[Any]]) -> None:
         marks = {(member.start_token, member.end_token) for member in members}
@@ -54,23 +54,23 @@ class Ensemble:
     def step(
         self, tokens: Tensor, state: EnsembleState, record: bool = False
     ) -> tuple[Tensor, EnsembleState, Record | None]:
-        """tokens [B, k] to every member; log-probabilities [B, k, V] of their mean, which are logits too."""
-        steps = [member.step(tokens, one, record) for member, one in zip(self.members, state.states, strict=True)]
+        """Feed tokens [B, k] to every member. Returns the mean's log-probabilities [B, k, V], which are valid logits."""
+        steps = [member.step(tokens, own, record) for member, own in zip(self.members, state.states, strict=True)]
         logits = mean_log_probabilities([logits for logits, _, _ in steps])
-        return logits, EnsembleState(tuple(one for _, one, _ in steps)), _mean_record([seen for _, _, seen in steps])
+        return logits, EnsembleState(tuple(own for _, own, _ in steps)), _mean_record([each for _, _, each in steps])
 
 
 def mean_log_probabilities(logits: Sequence[Tensor]) -> Tensor:
-    """log of the mean of the distributions that the logits [..., V] stand for."""
+    """The log of the mean of the softmax distributions of logits [..., V]."""
     sizes = {each.shape[-1] for each in logits}
     if len(sizes) != 1:
         raise SearchError(f"the models of an ensemble generate {sorted(sizes)} tokens: they need the same vocabulary")
     return torch.stack([log_probabilities(each) for each in logits]).logsumexp(dim=0) - math.log(len(logits))
 
 
-def _mean_record(seen: Sequence[Record | None]) -> EnsembleRecord | None:
-    """Of the members that look anywhere."""
-    if all(one is None for one in seen):
+def _mean_record(records: Sequence[Record | None]) -> EnsembleRecord | None:
+    """The mean over the members that have attention."""
+    if all(record is None for record in records):
         return None
-    looks = [one.attention for one in seen if one is not None and one.attention is not None]
-    return EnsembleRecord(torch.stack(looks).mean(dim=0) if looks else None)
+    weights = [record.attention for record in records if record is not None and record.attention is not None]
+    return EnsembleRecord(torch.stack(weights).mean(dim=0) if weights else None)

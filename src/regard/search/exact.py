@@ -1,14 +1,13 @@
-"""Exact search: the most probable output of all, by depth-first branch and bound. It knows the model only as a `Stepper`.
+"""Exact search over any `Stepper`: the most probable output, by depth-first branch and bound (Stahlberg and Byrne 2019).
 
-The lectures' exhaustive search (001) made practical. log p(y|x) only falls as y grows, so a partial output that is not more probable than
-the best whole one known cannot begin a better one, and all that begins with it is left out. The beam's answer is the first bound
-(Stahlberg and Byrne 2019). Where the search ends by itself, its answer is the true argmax p(y|x); where it meets its limit of nodes, it is
-the best that was found.
+It makes the lectures' exhaustive search (001) practical. log p(y|x) only falls as y grows, so a partial output that is not more probable
+than the best complete output is pruned. The first bound comes from beam search. If the search ends by itself, its answer is the true
+argmax p(y|x). If it reaches its node limit, its answer is the best output so far.
 
-Depth first, but not one by one: of the deepest partial outputs that wait, the most probable are continued together. A model's memory
-only goes forward (`stepper.State`), so for those that have waited it is made again from their tokens.
+The most probable of the deepest open partial outputs are expanded together. A model's state cannot go back (`stepper.State`), so after
+backtracking the state is recomputed from the tokens.
 
-Shapes: B sentences, S source, n partial outputs of t tokens each that are continued together, V tokens that can be generated.
+Shapes: B sentences, S source, n partial outputs of t tokens each that are expanded together, V outputs.
 """
 
 from dataclasses import dataclass, replace
@@ -18,15 +17,15 @@ import torch
 from torch import Tensor
 
 from regard.search.beam import beam
+from regard.search.checks import NODE_LIMIT, check_count, length_limits
 from regard.search.expansion import Branching, BranchWatcher
 from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, Proof, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import NODE_LIMIT, check_count, length_limits
 from regard.search.ranking import Ranking
 from regard.search.stepper import StateT, Stepper
 
-TOGETHER = 64  # partial outputs that are continued by one step of the model
+TOGETHER = 64  # partial outputs that are expanded by one step of the model
 
 
 @torch.no_grad()
@@ -40,28 +39,28 @@ def exact(
     filters: Filters | None = None,
     watch: BranchWatcher | None = None,
 ) -> list[list[Hypothesis]]:
-    """For each sentence the most probable output of at most `max_length` tokens and an end mark, with its `proof`.
+    """The most probable output of each sentence, of at most `max_length` tokens and an end mark, with its `proof`.
 
-    `width` is that of the beam that gives the first bound; `node_limit` bounds the partial outputs that are continued, per sentence.
-    Where nothing that ends was found, the answer is the beam's, unfinished.
+    width: of the beam search for the first bound. node_limit: the maximum number of expanded partial outputs per sentence.
+    If no finished output was found, the answer is the unfinished one of the beam.
     """
     check_count("node_limit", node_limit)
     limits = length_limits(max_length, source.shape[0], source.device)
-    first = beam(stepper, source, width=width, alpha=0.0, max_length=max_length, filters=filters)
-    filtered = None if filters is None or not first else filters.ready(limits, stepper.end_token)
+    beam_answers = beam(stepper, source, width=width, alpha=0.0, max_length=max_length, filters=filters)
+    filtered = None if filters is None or not beam_answers else filters.ready(limits, stepper.end_token)
     results = []
-    for row, ([known], limit) in enumerate(zip(first, limits.tolist(), strict=True)):
-        tree = _Tree(stepper, source[row : row + 1], row, limit, node_limit, known, filtered, watch)
+    for row, ([first_answer], limit) in enumerate(zip(beam_answers, limits.tolist(), strict=True)):
+        tree = _Tree(stepper, source[row : row + 1], row, limit, node_limit, first_answer, filtered, watch)
         results.append([tree.search()])
     return results
 
 
 @dataclass
 class _Waiting:
-    """Partial outputs of one length that are not continued yet, the most probable first."""
+    """Open partial outputs of the same length, the most probable first."""
 
     logprobs: Tensor  # [m]
-    parents: Tensor  # [m], numbers of what they continue
+    parents: Tensor  # [m], numbers of the nodes that they continue
     tokens: Tensor  # [m]
 
     def part(self, first: int, last: int | None = None) -> "_Waiting":
@@ -73,7 +72,7 @@ class _Waiting:
 
 @dataclass
 class _Tree(Generic[StateT]):
-    """The search for one sentence."""
+    """The search tree of one sentence."""
 
     stepper: Stepper[StateT]
     source: Tensor  # [1, S]
@@ -87,9 +86,9 @@ class _Tree(Generic[StateT]):
     def __post_init__(self) -> None:
         self._device = self.source.device
         self._bound = self.best.logprob if self.best.finished else -torch.inf
-        self._parents: list[int] = []  # of every node, by number
+        self._parents: list[int] = []  # the parent of every node, by number
         self._tokens: list[int] = []
-        self._waiting: list[_Waiting] = []  # those of 1 token, of 2 tokens ..
+        self._waiting: list[_Waiting] = []  # open outputs of 1 token, of 2 tokens ..
 
     def search(self) -> Hypothesis:
         """The answer, with its proof."""
@@ -98,11 +97,11 @@ class _Tree(Generic[StateT]):
             torch.zeros(1, dtype=torch.long, device=self._device),
             self._ids([self.stepper.start_token]),
         )
-        said = torch.empty((1, 0), dtype=torch.long, device=self._device)  # [n, t]
-        logits, state = self._read(said)
+        generated = torch.empty((1, 0), dtype=torch.long, device=self._device)  # [n, t]
+        logits, state = self._read(generated)
         while True:
             first = len(self._parents)
-            children = self._expand(batch, said, logits)
+            children = self._expand(batch, generated, logits)
             self._waiting.append(children)
             if not self._backtrack():
                 return replace(self.best, proof=Proof(len(self._parents), proved=self.best.finished))
@@ -111,44 +110,44 @@ class _Tree(Generic[StateT]):
                 return replace(self.best, proof=Proof(len(self._parents), proved=False))
             count = min(TOGETHER, room)
             batch, self._waiting[-1] = self._waiting[-1].part(0, count), self._waiting[-1].part(count)
-            if len(children):  # what is deepest now continues what was just read
+            if len(children):  # the deepest open outputs continue the batch that was just read
                 rows = batch.parents - first
-                said = torch.cat([said[rows], batch.tokens[:, None]], dim=1)
+                generated = torch.cat([generated[rows], batch.tokens[:, None]], dim=1)
                 state = state.reorder(self._ids([0]), rows[None])
                 logits, state, _ = self.stepper.step(batch.tokens[None], state)
             else:
                 pairs = zip(batch.parents.tolist(), batch.tokens.tolist(), strict=True)
-                said = self._ids([[*self._said(parent), token] for parent, token in pairs])
-                logits, state = self._read(said)
+                generated = self._ids([[*self._generated(parent), token] for parent, token in pairs])
+                logits, state = self._read(generated)
 
-    def _expand(self, batch: _Waiting, said: Tensor, logits: Tensor) -> _Waiting:
-        """The continuations of a batch, said [n, t], that may still lead to something better; and whether it ends in something better."""
+    def _expand(self, batch: _Waiting, generated: Tensor, logits: Tensor) -> _Waiting:
+        """The continuations of a batch, generated [n, t], that are above the bound. Updates the best output if one of them ends better."""
         first = len(self._parents)
         self._parents += batch.parents.tolist()
         self._tokens += batch.tokens.tolist()
         gains = log_probabilities(logits)  # [1, n, V]
         if self.filtered is not None:
-            gains = self.filtered(gains, said[None], self._ids([self.sentence]))
+            gains = self.filtered(gains, generated[None], self._ids([self.sentence]))
         totals = batch.logprobs[:, None] + gains[0].to(batch.logprobs.dtype)  # [n, V]
         totals = totals.masked_fill(totals.isnan(), -torch.inf)  # nothing can follow
         endings = totals[:, self.stepper.end_token].clone()
         row = int(endings.argmax())
         if float(endings[row]) > self._bound:
             self._bound = float(endings[row])
-            self.best = make_hypothesis(said[row].tolist(), self._bound, ranking=Ranking(), finished=True)
+            self.best = make_hypothesis(generated[row].tolist(), self._bound, ranking=Ranking(), finished=True)
         totals[:, self.stepper.end_token] = -torch.inf
-        if said.shape[1] == self.limit:
+        if generated.shape[1] == self.limit:
             totals = totals.fill_(-torch.inf)
         if self.watch is not None:
             kept = (totals > self._bound).sum(dim=1)
-            self.watch(self._told(first, batch, endings, kept))
-        # More than the limit of nodes allows are never continued, and one more shows that the limit was met.
+            self.watch(self._branching(first, batch, endings, kept))
+        # More than the node limit are never expanded; one more is kept to show that the limit was reached.
         count = min(int((totals > self._bound).sum()), self.node_limit - len(self._parents) + 1)
         logprobs, flat = totals.flatten().topk(count)
         return _Waiting(logprobs, first + flat // totals.shape[1], flat % totals.shape[1])
 
     def _backtrack(self) -> bool:
-        """Cut what the bound forbids, so that the deepest that may lead to something better come last; False: nothing is left."""
+        """Prune by the bound until the deepest level has open outputs. Returns False if nothing is left."""
         while self._waiting:
             last = self._waiting[-1]
             self._waiting[-1] = last.part(0, int((last.logprobs > self._bound).sum()))
@@ -157,16 +156,16 @@ class _Tree(Generic[StateT]):
             self._waiting.pop()
         return False
 
-    def _read(self, said: Tensor) -> tuple[Tensor, StateT]:
-        """Logits [1, n, V] after said [n, t], from the beginning."""
-        together = self._ids([[0] * len(said)])
+    def _read(self, generated: Tensor) -> tuple[Tensor, StateT]:
+        """The logits [1, n, V] and the state after generated [n, t], computed from the beginning."""
+        together = self._ids([[0] * len(generated)])
         state = self.stepper.start(self.source).reorder(self._ids([0]), together)
-        starts = torch.full((len(said), 1), self.stepper.start_token, dtype=torch.long, device=self._device)
-        for column in torch.cat([starts, said], dim=1).unbind(dim=1):
+        starts = torch.full((len(generated), 1), self.stepper.start_token, dtype=torch.long, device=self._device)
+        for column in torch.cat([starts, generated], dim=1).unbind(dim=1):
             logits, state, _ = self.stepper.step(column[None], state)
         return logits, state
 
-    def _said(self, number: int) -> list[int]:
+    def _generated(self, number: int) -> list[int]:
         """The tokens of a node; number 0 is the empty output."""
         tokens: list[int] = []
         while number:
@@ -174,7 +173,7 @@ class _Tree(Generic[StateT]):
             number = self._parents[number]
         return tokens[::-1]
 
-    def _told(self, first: int, batch: _Waiting, endings: Tensor, kept: Tensor) -> Branching:
+    def _branching(self, first: int, batch: _Waiting, endings: Tensor, kept: Tensor) -> Branching:
         return Branching(
             self.sentence,
             list(range(first, first + len(batch))),

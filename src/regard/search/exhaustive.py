@@ -1,22 +1,23 @@
-"""Exhaustive search (lectures 001): every sequence, so the true argmax. It knows the model only as a `Stepper`.
+"""Exhaustive search over any `Stepper` (lectures 001): it enumerates every sequence and returns the true argmax.
 
-Too expensive for anything but a handful of tokens, and that is what it is for: the oracle that other searches are measured against.
+It is feasible only for a few tokens. It is the oracle for tests of the other searches.
 
-Shapes: S source, k partial sequences of one length, t tokens each, V tokens that can be generated.
+Shapes: S source, k partial sequences of the same length, t tokens each, V outputs.
 """
 
 import torch
 from torch import Tensor
 
 from regard.errors import SearchError
+from regard.search.checks import check_count, length_limits
+from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import check_count
-from regard.search.ranking import Ranking
+from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
 
 LARGEST_SPACE = 200_000
-"""The most sequences, V^T, that are enumerated: all of the last length are in memory at once."""
+"""The maximum number of sequences, V^T: all of the last length are in memory together."""
 
 
 @torch.no_grad()
@@ -24,48 +25,70 @@ def exhaustive(
     stepper: Stepper[StateT],
     source: Tensor,  # [B, S]
     *,
-    max_length: int,
+    max_length: int | Tensor,
     alpha: float = 0.0,
+    form: LengthForm = "power",
     nbest: int = 1,
+    filters: Filters | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `nbest` of all sequences of at most `max_length` tokens and an end mark, by log p(y|x) / |y|^alpha."""
-    check_count("max_length", max_length)
+    """The `nbest` of all sequences of at most `max_length` tokens and an end mark, by `Ranking(alpha, form)`.
+
+    If none is possible, the most probable unfinished sequence.
+    """
+    limits = length_limits(max_length, source.shape[0], source.device)
     check_count("nbest", nbest)
-    ranking = Ranking(alpha)
-    # One sentence at a time: the space of one is the limit of memory.
-    return [_search(stepper, source[row : row + 1], max_length, ranking, nbest) for row in range(source.shape[0])]
+    ranking = Ranking(alpha, form)
+    filtered = None if filters is None or not len(limits) else filters.ready(limits, stepper.end_token)
+    # One sentence at a time, to bound memory.
+    return [_search(stepper, source, row, limit, ranking, nbest, filtered) for row, limit in enumerate(limits.tolist())]
 
 
 def _search(
-    stepper: Stepper[StateT], source: Tensor, max_length: int, ranking: Ranking, nbest: int
+    stepper: Stepper[StateT],
+    source: Tensor,  # [B, S]
+    row: int,
+    max_length: int,
+    ranking: Ranking,
+    nbest: int,
+    filtered: ReadyFilters | None,
 ) -> list[Hypothesis]:
     device = source.device
-    state = stepper.start(source)
+    state = stepper.start(source[row : row + 1])
     tokens = torch.full((1, 1), stepper.start_token, dtype=torch.long, device=device)  # [1, k]
-    said = torch.empty((1, 0), dtype=torch.long, device=device)  # [k, t]
+    generated = torch.empty((1, 0), dtype=torch.long, device=device)  # [k, t]
     logprobs = torch.zeros(1, dtype=sum_type(device), device=device)  # [k]
     best: list[Hypothesis] = []
+    unfinished = make_hypothesis((), 0.0, ranking=ranking, finished=False)
     for length in range(max_length + 1):
         logits, state, _ = stepper.step(tokens, state)
         vocabulary = logits.shape[-1]
         if length == 0:
             _check_space(vocabulary, max_length)
-        totals = logprobs[:, None] + log_probabilities(logits[0]).to(logprobs.dtype)  # [k, V]
-        ended, rows = totals[:, stepper.end_token].topk(min(nbest, len(said)))
+        gains = log_probabilities(logits)  # [1, k, V]
+        if filtered is not None:
+            gains = filtered(gains, generated[None], torch.tensor([row], device=device))
+        totals = logprobs[:, None] + gains[0].to(logprobs.dtype)  # [k, V]
+        totals = totals.masked_fill(totals.isnan() & ~logits[0].isnan(), -torch.inf)  # nothing can follow
+        ended, rows = totals[:, stepper.end_token].topk(min(nbest, len(generated)))
         best += [
-            make_hypothesis(tokens, logprob, ranking=ranking, finished=True)
-            for tokens, logprob in zip(said[rows].tolist(), ended.tolist(), strict=True)
+            make_hypothesis(output, logprob, ranking=ranking, finished=True)
+            for output, logprob in zip(generated[rows].tolist(), ended.tolist(), strict=True)
+            if logprob != -torch.inf  # an output that cannot be
         ]
+        likeliest = int(logprobs.argmax())
+        if logprobs[likeliest] > -torch.inf:
+            output = generated[likeliest].tolist()
+            unfinished = make_hypothesis(output, float(logprobs[likeliest]), ranking=ranking, finished=False)
         if length == max_length or vocabulary == 1:
             break
         words = torch.arange(vocabulary, device=device)
         words = words[words != stepper.end_token]
-        parents = torch.arange(len(said), device=device).repeat_interleave(len(words))
-        tokens = words.repeat(len(said))[None]
-        said = torch.cat([said[parents], tokens[0, :, None]], dim=1)
+        parents = torch.arange(len(generated), device=device).repeat_interleave(len(words))
+        tokens = words.repeat(len(generated))[None]
+        generated = torch.cat([generated[parents], tokens[0, :, None]], dim=1)
         logprobs = totals[:, words].flatten()
         state = state.reorder(torch.zeros(1, dtype=torch.long, device=device), parents[None])
-    return best_first(best)[:nbest]
+    return best_first(best)[:nbest] or [unfinished]
 
 
 def _check_space(vocabulary: int, max_length: int) -> None:

@@ -1,8 +1,8 @@
-"""Tokens that must not, or must, come next, whatever the model thinks of them: one place that serves every search.
+"""Filters on the next token, for every search: minimum length, no repeated n-grams, suppressed tokens and forced prefixes.
 
-A filter only sets log-probabilities (or logits) to -inf; those that stay are the model's own, not scaled up. It knows no model.
+A filter sets log-probabilities (or logits) to -inf. The others stay as they are, without renormalisation.
 
-Shapes: B sentences asked for, b of them still alive, k hypotheses each, t tokens said, V tokens that can be generated.
+Shapes: B sentences, b of them still active, k hypotheses each, t tokens generated, V outputs.
 """
 
 from collections.abc import Sequence
@@ -12,28 +12,28 @@ import torch
 from torch import Tensor
 
 from regard.errors import SearchError
-from regard.search.options import check_count
+from regard.search.checks import check_count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What was asked for. Where nothing was, give searches None: then nothing is done."""
+    """The filters of a batch. Pass None to a search without filters, which is faster."""
 
     min_length: int = 0
-    """The end mark must not come before so many tokens."""
+    """The minimum output length in tokens."""
     no_repeat: int = 0
-    """No sequence of so many tokens may occur twice in an output; 0: any may."""
+    """The n of n-grams that must not repeat in an output; 0: no limit."""
     suppressed: Sequence[int] = ()
-    """Tokens that must not be said."""
+    """Tokens that must not be generated."""
     prefixes: Sequence[Sequence[int]] | None = None
-    """What each sentence must begin with, one for each, of any lengths; the other filters do not hold for it."""
+    """The forced prefix of each output, of any length. The other filters do not apply to it."""
 
     def __post_init__(self) -> None:
         check_count("min_length", self.min_length, least=0)
         check_count("no_repeat", self.no_repeat, least=0)
 
     def ready(self, limits: Tensor, end_token: int) -> "ReadyFilters":
-        """Checked, and ready for the sentences whose longest outputs are limits [B]."""
+        """The checked filters as tensors, for sentences of maximum output length limits [B]."""
         shortest = int(limits.min())
         if self.min_length > shortest:
             raise SearchError(f"min_length = {self.min_length}: above max_length, {shortest}; lower it to that at most")
@@ -56,15 +56,15 @@ class ReadyFilters:
         lengths = [len(prefix) for prefix in filters.prefixes or [()]]
         self._longest_prefix = max(lengths)
         self.all_forced = min(lengths)
-        """For so many steps, the next token of every sentence is given, and one hypothesis is as many as there are."""
+        """The number of steps in which the token of every sentence is forced, so that there is only one hypothesis."""
         self._forced: Tensor | None = None  # [B, P], -1 past the end of a prefix
         if self._longest_prefix:
             rows = [[*prefix, *[-1] * (self._longest_prefix - len(prefix))] for prefix in filters.prefixes or ()]
             self._forced = torch.tensor(rows, device=device)
 
-    def __call__(self, scores: Tensor, said: Tensor, sentence: Tensor) -> Tensor:
-        """scores [b, k, V] with -inf where a token must not follow said [b, k, t]; sentence [b]: indices into B."""
-        step = said.shape[2]
+    def __call__(self, scores: Tensor, generated: Tensor, sentence: Tensor) -> Tensor:
+        """scores [b, k, V] with -inf where a token must not follow generated [b, k, t]; sentence [b]: indices into B."""
+        step = generated.shape[2]
         allowed = scores
         if self._suppressed is not None:
             _check_ids(self._suppressed, scores.shape[-1], "suppressed")
@@ -72,7 +72,7 @@ class ReadyFilters:
         if step < self._min_length:
             allowed = allowed.index_fill(-1, torch.tensor([self._end_token], device=scores.device), -torch.inf)
         if self._no_repeat and step >= self._no_repeat:
-            allowed = without_repeats(allowed, said, self._no_repeat)
+            allowed = without_repeats(allowed, generated, self._no_repeat)
         if self._forced is not None and step < self._longest_prefix:
             forced = self._forced[sentence, step]  # [b]
             _check_ids(forced, scores.shape[-1], "a prefix")
@@ -80,19 +80,21 @@ class ReadyFilters:
         return allowed
 
 
-def without_repeats(scores: Tensor, said: Tensor, size: int) -> Tensor:
-    """scores [b, k, V] with -inf where a token would complete a sequence of `size` tokens that said [b, k, t] already holds."""
-    windows = said.unfold(2, size, 1)  # [b, k, t - size + 1, size]
-    ending = said[:, :, None, said.shape[2] - size + 1 :]  # [b, k, 1, size - 1], what such a sequence would begin with
+def without_repeats(scores: Tensor, generated: Tensor, size: int) -> Tensor:
+    """scores [b, k, V] with -inf where a token would repeat an n-gram of `size` tokens in generated [b, k, t]."""
+    windows = generated.unfold(2, size, 1)  # [b, k, t - size + 1, size]
+    ending = generated[
+        :, :, None, generated.shape[2] - size + 1 :
+    ]  # [b, k, 1, size - 1], what such a sequence would begin with
     repeated = (windows[..., :-1] == ending).all(dim=-1)  # [b, k, t - size + 1]
-    # where a window is no such beginning, its token is allowed as it was
+    # the token of any other window keeps its score
     tokens = windows[..., -1]
     values = scores.gather(-1, tokens).masked_fill(repeated, -torch.inf)
     return scores.scatter_reduce(-1, tokens, values, "amin")
 
 
 def _only(allowed: Tensor, scores: Tensor, forced: Tensor) -> Tensor:
-    """allowed [b, k, V], and where forced [b] is not -1 that token alone, as the model scored it."""
+    """allowed [b, k, V]; where forced [b] is not -1, only that token, with the model's score."""
     tokens = forced.clamp_min(0)[:, None, None].expand(-1, scores.shape[1], 1)  # [b, k, 1]
     alone = torch.full_like(scores, -torch.inf).scatter(-1, tokens, scores.gather(-1, tokens))
     return torch.where((forced >= 0)[:, None, None], alone, allowed)

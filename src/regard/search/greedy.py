@@ -1,23 +1,23 @@
-"""Greedy search (lectures 001): at each step the most probable token. It knows the model only as a `Stepper`.
+"""Greedy search over any `Stepper` (lectures 001): the most probable token at each step.
 
-Shapes: B sentences asked for, b of them still alive, S source, T longest output, V tokens that can be generated.
+Shapes: B sentences, b of them still active, S source, T maximum output length, V outputs.
 """
 
 import torch
 from torch import Tensor
 
 from regard.search.candidates import choose_best
-from regard.search.expansion import Expansion, Watcher
+from regard.search.checks import length_limits
+from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
 from regard.search.filters import Filters
 from regard.search.hypothesis import Hypothesis, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import length_limits
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
 
 
-@torch.no_grad()
-def greedy(
+@torch.no_grad()  # of a generator: only while it runs, not between its steps
+def greedy_steps(
     stepper: Stepper[StateT],
     source: Tensor,  # [B, S]
     *,
@@ -27,11 +27,13 @@ def greedy(
     filters: Filters | None = None,
     record: bool = False,
     watch: Watcher | None = None,
-) -> list[list[Hypothesis]]:
-    """One hypothesis a sentence. It ends at the end mark, or unfinished where token `max_length` is not followed by one.
+    expansions: bool = True,
+) -> Steps:
+    """One hypothesis per sentence. It is unfinished if no end mark follows token number `max_length`.
 
-    `alpha` and `form` are only for the score that is returned; they change nothing that is chosen. `watch` is told the two most
-    probable tokens of every step, as of a beam of one.
+    `alpha` and `form` affect only the returned score. `watch` gets the two most probable tokens of every step, as in a beam of width 1.
+
+    Yields the expansion of each step (None without `expansions` and `watch`, which is faster) and returns the hypotheses.
     """
     ranking = Ranking(alpha, form)
     sentences, device = source.shape[0], source.device
@@ -39,58 +41,65 @@ def greedy(
     if not sentences:
         return []
     filtered = None if filters is None else filters.ready(limits, stepper.end_token)
-    steps = int(limits.max()) + 1  # one more, for the end mark of a sentence of the longest length
-    said = torch.full((sentences, steps), stepper.end_token, dtype=torch.long, device=device)  # [B, T + 1]
+    steps = int(limits.max()) + 1  # one more, for the end mark of an output of the maximum length
+    generated = torch.full((sentences, steps), stepper.end_token, dtype=torch.long, device=device)  # [B, T + 1]
     lengths = limits.clone()  # [B]
     logprobs = torch.zeros(sentences, dtype=sum_type(device), device=device)  # [B]
     finished = torch.zeros(sentences, dtype=torch.bool, device=device)  # [B]
-    looked: list[Tensor] = []  # of [B, S], one a step
+    attentions: list[Tensor] = []  # of [B, S], one a step
     alive = torch.arange(sentences, device=device)  # [b]
     tokens = torch.full((sentences, 1), stepper.start_token, dtype=torch.long, device=device)  # [b, 1]
     state = stepper.start(source)
     for step in range(steps):
-        logits, state, seen = stepper.step(tokens, state, record)
-        # One pass that normalises and one that takes the maximum: measured faster than logsumexp beside argmax.
+        logits, state, step_record = stepper.step(tokens, state, record)
+        # Log-softmax and then max: measured faster than logsumexp and argmax.
         possible = log_probabilities(logits[:, 0])  # [b, V]
         if filtered is not None:
-            possible = filtered(possible[:, None], said[alive, None, :step], alive)[:, 0]
+            possible = filtered(possible[:, None], generated[alive, None, :step], alive)[:, 0]
         gains, choices = possible.max(dim=-1)  # [b]
         ended = choices == stepper.end_token
         cut = ~ended & (limits[alive] == step)
-        if filtered is not None:  # where nothing is allowed, it is cut
+        if filtered is not None:  # cut if no token is allowed
             dead = gains == -torch.inf
             ended, cut = ended & ~dead, cut | dead
             lengths[alive[dead]] = step
-        if watch is not None:
+        expansion = None
+        if expansions or watch is not None:
             chosen = choose_best(possible[:, None], logprobs[alive, None], 1, 1, stepper.end_token)
-            watch(Expansion.of(alive, chosen))
+            expansion = Expansion.of(alive, chosen)
         logprobs[alive] += gains.masked_fill(cut, 0.0).to(logprobs.dtype)
-        said[alive, step] = choices
+        generated[alive, step] = choices
         finished[alive] = ended
         lengths[alive[ended]] = step
-        if seen is not None and seen.attention is not None:
-            rows = seen.attention.new_zeros((sentences, seen.attention.shape[-1]))
-            rows[alive] = seen.attention[:, 0]
-            looked.append(rows)
+        if step_record is not None and step_record.attention is not None:
+            rows = step_record.attention.new_zeros((sentences, step_record.attention.shape[-1]))
+            rows[alive] = step_record.attention[:, 0]
+            attentions.append(rows)
         going = (~(ended | cut)).nonzero().squeeze(1)
+        if watch is not None and expansion is not None:
+            watch(expansion)
+        yield expansion
         if not len(going):
             break
         if len(going) < len(alive):
             state = state.reorder(going, torch.zeros_like(going)[:, None])
         alive, tokens = alive[going], choices[going, None]
-    return _hypotheses(said, lengths, logprobs, finished, looked, ranking)
+    return _hypotheses(generated, lengths, logprobs, finished, attentions, ranking)
+
+
+greedy = to_the_end(greedy_steps)
 
 
 def _hypotheses(
-    said: Tensor,  # [B, T + 1]
+    generated: Tensor,  # [B, T + 1]
     lengths: Tensor,  # [B]
     logprobs: Tensor,  # [B]
     finished: Tensor,  # [B]
-    looked: list[Tensor],  # of [B, S], one a step
+    attentions: list[Tensor],  # of [B, S], one a step
     ranking: Ranking,
 ) -> list[list[Hypothesis]]:
-    attention = torch.stack(looked, dim=1) if looked else None  # [B, steps, S]
-    rows = zip(said.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist(), strict=True)
+    attention = torch.stack(attentions, dim=1) if attentions else None  # [B, steps, S]
+    rows = zip(generated.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist(), strict=True)
     return [
         [
             make_hypothesis(

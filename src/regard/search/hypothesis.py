@@ -1,4 +1,4 @@
-"""One answer of a search and the score that ranks it. It knows neither how it was found nor what its ids mean."""
+"""`Hypothesis`: one output of a search, with its score."""
 
 import math
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proof:
-    """What an exact search can say of its answer."""
+    """How far an exact search has proved its answer."""
 
     nodes: int
-    """Partial outputs that were continued."""
+    """The number of expanded partial outputs."""
     proved: bool
-    """Whether no output is more probable; False: the search was ended by its limit of nodes."""
+    """Whether no output is more probable; False: the search reached its node limit."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class Hypothesis:
     """One output for one source."""
 
     tokens: tuple[int, ...]
-    """What was said, without the end mark."""
+    """The output, without the end mark."""
     logprob: float
     """log p(tokens | source), the end mark included if finished."""
     score: float
-    """`logprob` normalised by length: what hypotheses are ranked by."""
+    """The score that ranks hypotheses: `logprob` normalised by length."""
     finished: bool
-    """Whether the model ended it; False: it was cut at the longest length allowed."""
+    """Whether the model ended it; False: it was cut at the maximum length."""
     attention: "Tensor | None" = field(default=None, compare=False, repr=False)
-    """Row t: where the model looked in the (padded) source while it chose token t, [len(tokens) + 1 if finished else len(tokens), S]."""
+    """[T, S]: row t is the attention to the (padded) source while token t was chosen. T is len(tokens), plus 1 if finished."""
     token_logprobs: tuple[float, ...] | None = None
-    """log p of each token and of the end mark, where the search asked for them one by one."""
+    """log p of each token and of the end mark; None if the search does not record them."""
     proof: Proof | None = None
-    """Of an exact search."""
+    """The proof of an exact search."""
 
 
 def make_hypothesis(
@@ -52,17 +52,17 @@ def make_hypothesis(
     covered: "Tensor | None" = None,
     token_logprobs: tuple[float, ...] | None = None,
 ) -> Hypothesis:
-    """A hypothesis with its score; refuses what is not a number, which would win or lose every comparison at random.
+    """A hypothesis with its score. Raises an error for NaN, which would break the ranking.
 
-    `covered` is the attention to the source tokens that a coverage penalty counts; it is not kept.
+    covered: the attention to the source tokens that the coverage penalty counts; it is not stored.
     """
-    said = tuple(tokens)
+    output = tuple(tokens)
     if math.isnan(logprob):
         raise SearchError("the model's logits are not numbers (NaN): its weights are damaged or its training diverged")
-    score = ranking.score(logprob, len(said), covered)
-    return Hypothesis(said, logprob, score, finished, attention, token_logprobs)
+    score = ranking.score(logprob, len(output), covered)
+    return Hypothesis(output, logprob, score, finished, attention, token_logprobs)
 
 
 def best_first(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """By score, the finished before the unfinished; among equals, the one found first."""
+    """Sort by score, finished hypotheses first; ties keep their order."""
     return sorted(hypotheses, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))

@@ -1,108 +1,178 @@
-"""The ranges of the options that searches share, refused in one line before any work is done. It searches nothing."""
+"""`SearchOptions`: the options of all searches, checked when they are created. The command line flags are made from its fields.
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+To add an option: add a field and its line in `SearchKeywords` here, implement it in its search, and pass it on in `run.py`. No torch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, TypedDict
 
 from regard.errors import SearchError
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-Stop = Literal["likely", "first", "safe"]
-"""When a beam of width k ends a sentence. `first`: k hypotheses have finished, as in many toolkits. `likely`: and the most probable
-candidate of some step was one that ended; of those that finish, the k most probable are ranked. `safe`: no hypothesis that lives can
-still enter the n best, by the score that they are ranked by."""
-
-NODE_LIMIT = 20_000  # of an exact search
-
-LARGEST_ALPHA = 10.0  # beyond it only length counts, and |y|^alpha leaves the range of float32
+from regard.search.checks import NODE_LIMIT, check_beam, check_count, check_groups, check_sampling
+from regard.search.ranking import LengthForm, Ranking
+from regard.search.stopping import Stop, stop_rule
 
 
-def check_count(name: str, value: int, least: int = 1) -> None:
-    """A whole number, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SearchError(f"{name} = {value!r}: must be a whole number of at least {least}")
+def about(help: str, *, metavar: str | None = None, only_for: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    """Metadata of a field: its help text, its metavar on the command line, and the options that it needs to have an effect."""
+    return {"help": help, "metavar": metavar, "only_for": only_for}
 
 
-def check_alpha(alpha: float) -> None:
-    """The exponent of length normalisation."""
-    if not 0.0 <= alpha <= LARGEST_ALPHA:
-        raise SearchError(
-            f"alpha = {alpha!r}: must be between 0 (no length normalisation) and {LARGEST_ALPHA:g}; 1 divides by the length"
-        )
+SAMPLING = ("sample", "mbr")
 
 
-def check_beam(width: int, nbest: int) -> None:
-    """The options of a beam."""
-    check_count("beam", width)
-    check_count("nbest", nbest)
-    if nbest > width:
-        raise SearchError(
-            f"nbest = {nbest}: a beam of {width} ends with fewer hypotheses; raise it to {nbest} or lower nbest"
-        )
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The options of a search. A value out of range is a `SearchError` that names it."""
+
+    beam: int = field(default=5, metadata=about("Hypotheses kept at each step; 1 is greedy."))
+    alpha: float = field(default=1.0, metadata=about("Scores are divided by length^alpha."))
+    length_form: LengthForm = field(default="power", metadata=about("power: |y|^alpha; wu: ((5 + |y|) / 6)^alpha."))
+    coverage: float = field(
+        default=0.0, metadata=about("Weight of the penalty for source tokens not looked at; 0: none.")
+    )
+    stop: Stop = field(default="likely", metadata=about("When a beam ends: likely, first (as many toolkits) or safe."))
+    stop_after: int | None = field(
+        default=None, metadata=about("A beam ends when N hypotheses have finished, instead of by --stop.", metavar="N")
+    )
+    nbest: int = field(
+        default=1, metadata=about("Print the N best as `line ||| text ||| F0=logprob ||| score`.")
+    )  # where sampling, the samples drawn
+    groups: int = field(default=1, metadata=about("Diverse beam: groups that avoid each other's tokens."))
+    diversity: float = field(
+        default=0.5, metadata=about("For --groups: what a token of an earlier group costs.", only_for=("groups",))
+    )
+    sample: bool = field(default=False, metadata=about("Draw from the model instead of searching."))
+    temperature: float = field(
+        default=1.0, metadata=about("Of sampling: below 1 sharper, above 1 flatter.", only_for=SAMPLING)
+    )
+    top_k: int = field(
+        default=0, metadata=about("Of sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING)
+    )
+    top_p: float = field(
+        default=1.0, metadata=about("Of sampling: only the likeliest tokens that make up p.", only_for=SAMPLING)
+    )
+    seed: int = field(default=0, metadata=about("Of sampling."))  # each text draws its own numbers, whatever its batch
+    mbr: int = field(
+        default=0, metadata=about("Of N samples the one most like all of them (chrF); 0: no.", metavar="N")
+    )
+    exact: bool = field(default=False, metadata=about("The most probable output of all; reports on stderr."))
+    node_limit: int = field(
+        default=NODE_LIMIT, metadata=about("For --exact: partial outputs continued, per line.", only_for=("exact",))
+    )
+    exhaustive: bool = field(
+        default=False, metadata=about("The best of all outputs, each of them scored; needs a small --max-length.")
+    )
+    min_length: int = field(default=0, metadata=about("Shortest output in tokens."))
+    max_length: int | None = field(
+        default=None, metadata=about("Longest output in tokens.")
+    )  # None: 2 x source tokens + 10
+    no_repeat: int = field(
+        default=0, metadata=about("No N tokens occur twice in the same order; 0: they may.", metavar="N")
+    )
+    suppress: Sequence[str] = field(default=(), metadata=about("Never said; may be repeated.", metavar="PIECE"))
+
+    def __post_init__(self) -> None:
+        Ranking(self.alpha, self.length_form, self.coverage)
+        by_width = not self.draws and not self.exhaustive and self.stop_after is None  # the beam gives the n best
+        check_beam(self.beam, self.nbest if by_width else 1)
+        stop_rule(self.stop, self.beam, 1)
+        if self.stop_after is not None:
+            stop_rule(self.stop, self.beam, self.nbest, self.stop_after)
+        check_groups(self.beam, self.groups, self.diversity)
+        check_sampling(self.temperature, self.top_k, self.top_p, self.nbest, self.seed)
+        check_count("mbr", self.mbr, least=0)
+        check_count("node_limit", self.node_limit)
+        check_count("min_length", self.min_length, least=0)
+        check_count("no_repeat", self.no_repeat, least=0)
+        if self.max_length is not None:
+            check_count("max_length", self.max_length)
+            if self.min_length > self.max_length:
+                raise SearchError(f"min_length = {self.min_length}: above max_length = {self.max_length}")
+        if isinstance(self.suppress, str):
+            raise SearchError(f"suppress = {self.suppress!r}: must be a list of pieces")
+        object.__setattr__(self, "suppress", tuple(self.suppress))  # so that equal options are equal
+        self._check_together()
+
+    @property
+    def draws(self) -> bool:
+        """Whether hypotheses are sampled."""
+        return self.sample or self.mbr > 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of search: the name of the option that selects it, or `beam`."""
+        return (self._kinds() or ["beam"])[0]
+
+    def _kinds(self) -> list[str]:
+        kinds = {
+            "sample": self.sample,
+            "mbr": self.mbr > 0,
+            "exact": self.exact,
+            "exhaustive": self.exhaustive,
+            "groups": self.groups > 1,
+        }
+        return [name for name, wanted in kinds.items() if wanted]
+
+    def _check_together(self) -> None:
+        kinds = self._kinds()
+        if len(kinds) > 1:
+            raise SearchError(f"{kinds[0]} and {kinds[1]} are different searches: choose one")
+        if self.coverage and self.kind not in ("beam", "groups"):
+            raise SearchError(f"coverage = {self.coverage:g}: {kinds[0]} does not rank by it; leave it out")
+        if self.stop_after is not None and self.kind != "beam":
+            raise SearchError(f"stop_after = {self.stop_after}: only a beam ends by it, not {kinds[0]}; leave it out")
+        if self.stop_after is not None and self.stop != default_of("stop"):
+            raise SearchError(f"stop = {self.stop!r}: stop_after = {self.stop_after} says when a beam ends; choose one")
+        if self.exact and self.nbest > 1:
+            raise SearchError(f"nbest = {self.nbest}: exact search has one answer; leave it out")
+        if self.mbr and self.nbest > self.mbr:
+            raise SearchError(f"nbest = {self.nbest}: above mbr = {self.mbr} samples; raise that")
+        if self.exhaustive and self.max_length is None:
+            raise SearchError("exhaustive search scores every output: give a small max_length, such as 3")
 
 
-@dataclass(frozen=True)
-class StopRule:
-    """When a sentence is done, beside the time when nothing that goes on can change the n best."""
+class SearchKeywords(TypedDict, total=False):
+    """The fields of `SearchOptions` as keywords: `def translate(.., **options: Unpack[SearchKeywords])`. A test binds the two."""
 
-    enough: int | None
-    """As soon as so many hypotheses have finished; None: not before."""
-    led: bool
-    """And the most probable candidate of some step was one that ended; then only so many, the most probable, are kept."""
-
-
-def stop_rule(stop: Stop, width: int, nbest: int, stop_after: int | None = None) -> StopRule:
-    """The rule of that name for a beam of that width, or, to the letter, the lectures' n where `stop_after` is given."""
-    if stop_after is not None:
-        check_count("stop_after", stop_after)
-        if nbest > stop_after:
-            raise SearchError(
-                f"nbest = {nbest}: stop_after = {stop_after} ends with fewer hypotheses; raise it to {nbest} or lower nbest"
-            )
-        return StopRule(stop_after, led=False)
-    if stop not in get_args(Stop):
-        raise SearchError(f"stop = {stop!r}: must be one of {', '.join(get_args(Stop))}")
-    return StopRule(None if stop == "safe" else width, led=stop == "likely")
-
-
-def check_groups(width: int, groups: int, diversity: float) -> None:
-    """The options of a diverse beam."""
-    check_count("groups", groups)
-    if width % groups:
-        raise SearchError(
-            f"groups = {groups}: a beam of {width} is no multiple of it; make it {width + -width % groups}"
-        )
-    if not (math.isfinite(diversity) and diversity >= 0.0):
-        raise SearchError(f"diversity = {diversity!r}: must be 0 (groups do not mind each other) or more; 0.5 is usual")
+    beam: int
+    alpha: float
+    length_form: LengthForm
+    coverage: float
+    stop: Stop
+    stop_after: int | None
+    nbest: int
+    groups: int
+    diversity: float
+    sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+    mbr: int
+    exact: bool
+    node_limit: int
+    exhaustive: bool
+    min_length: int
+    max_length: int | None
+    no_repeat: int
+    suppress: Sequence[str]
 
 
-def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, seed: int) -> None:
-    """The options of sampling."""
-    if not (math.isfinite(temperature) and temperature > 0.0):
-        raise SearchError(
-            f"temperature = {temperature!r}: must be above 0; for the most probable token use greedy search, a beam of 1"
-        )
-    check_count("top_k", top_k, least=0)
-    if not 0.0 < top_p <= 1.0:
-        raise SearchError(f"top_p = {top_p!r}: must be above 0 and at most 1 (1 keeps every token)")
-    check_count("samples", samples)
-    check_count("seed", seed, least=0)
-    if seed >= 2**64:
-        raise SearchError(f"seed = {seed!r}: must be below 2^64")
+FIELDS: dict[str, "Field[Any]"] = {option.name: option for option in fields(SearchOptions)}
+"""The options by name, in the order in which help shows them."""
 
 
-def length_limits(max_length: "int | Tensor", sentences: int, device: "torch.device") -> "Tensor":
-    """The largest number of tokens, end mark not counted, for each sentence: [B]."""
-    import torch
+def default_of(name: str) -> Any:
+    """The default value of an option."""
+    return FIELDS[name].default
 
-    if isinstance(max_length, torch.Tensor):
-        if max_length.shape != (sentences,):
-            raise SearchError(f"max_length has shape {list(max_length.shape)}: must be one number, or one per sentence")
-        if sentences:
-            check_count("max_length", int(max_length.min()))
-        return max_length.to(device=device, dtype=torch.long)
-    check_count("max_length", max_length)
-    return torch.full((sentences,), max_length, dtype=torch.long, device=device)
+
+def given_in_vain(options: Mapping[str, Any]) -> list[str]:
+    """The given options that have no effect, because no option selects their search. All are of the same kind of search."""
+    for only_for in dict.fromkeys(option.metadata["only_for"] for option in FIELDS.values()):
+        if only_for and not any(options.get(name, default_of(name)) != default_of(name) for name in only_for):
+            names = [name for name, option in FIELDS.items() if option.metadata["only_for"] == only_for]
+            if any(options.get(name, default_of(name)) != default_of(name) for name in names):
+                return names
+    return []

@@ -1,23 +1,23 @@
-"""Phrases that an output must contain, and how far an output has come with them. It knows no model and no beam.
+"""Phrases that an output must contain, and the progress of an output in matching them.
 
-Each phrase is followed by its own automaton (Knuth, Morris and Pratt 1977), so that phrases may overlap, may begin again after a
-false start, and are met exactly where the output contains them in one piece.
+Each phrase has its own automaton (Knuth, Morris and Pratt 1977). So phrases may overlap and may restart after a partial match. A phrase is
+met exactly if the output contains it contiguously.
 """
 
 from collections.abc import Sequence
 from functools import cached_property
 
 Progress = tuple[int, ...]
-"""For each phrase how many of its tokens the output ends with, or all of them for ever once it was met."""
+"""For each phrase, how many of its first tokens the output ends with; once it is met, its length."""
 
 
 class Phrases:
-    """The phrases of one sentence. Those contained in others ask for nothing and are left out."""
+    """The phrases of one sentence. Phrases contained in others are redundant and left out."""
 
     def __init__(self, phrases: Sequence[Sequence[int]]) -> None:
         distinct = list(dict.fromkeys(tuple(phrase) for phrase in phrases if phrase))
         self.phrases = [
-            phrase for phrase in distinct if not any(one != phrase and contains(one, phrase) for one in distinct)
+            phrase for phrase in distinct if not any(other != phrase and contains(other, phrase) for other in distinct)
         ]
         self._lengths = [len(phrase) for phrase in self.phrases]
         self.total = sum(self._lengths)
@@ -25,24 +25,24 @@ class Phrases:
 
     @cached_property
     def _borders(self) -> list[list[int]]:
-        """For each phrase and each of its beginnings the longest proper end of that which is a beginning too."""
+        """For each prefix of each phrase, the length of its longest proper suffix that is also a prefix."""
         return [_borders(phrase) for phrase in self.phrases]
 
     def advance(self, progress: Progress, token: int) -> Progress:
-        """After one more token."""
+        """The progress after one more token."""
         return tuple(self._next(number, matched, token) for number, matched in enumerate(progress))
 
     def met(self, progress: Progress) -> int:
-        """How many tokens of phrases the output has: `total` where all phrases are met."""
+        """The number of phrase tokens that the output has; `total` if all phrases are met."""
         return sum(progress)
 
     def need(self, progress: Progress) -> int:
-        """How many tokens are certain to meet the rest: the phrase that is furthest to its end, then the others from their beginnings."""
+        """A number of tokens that is enough to meet the rest: complete the most advanced phrase, then the others from their start."""
         unmet = [(length, matched) for length, matched in zip(self._lengths, progress, strict=True) if matched < length]
         return sum(length for length, _ in unmet) - max((matched for _, matched in unmet), default=0)
 
     def wanted(self, progress: Progress) -> list[int]:
-        """The tokens that bring a phrase forward."""
+        """The tokens that advance a phrase."""
         pairs = zip(self.phrases, progress, strict=True)
         return list(dict.fromkeys(phrase[matched] for phrase, matched in pairs if matched < len(phrase)))
 
@@ -56,7 +56,7 @@ class Phrases:
 
 
 def contains(tokens: Sequence[int], phrase: Sequence[int]) -> bool:
-    """Whether the phrase stands in the tokens, in one piece."""
+    """Whether the tokens contain the phrase contiguously."""
     wanted = tuple(phrase)
     return any(tuple(tokens[at : at + len(wanted)]) == wanted for at in range(len(tokens) - len(wanted) + 1))
 

@@ -1,6 +1,4 @@
-"""What hypotheses are ranked by: log p(y|x), divided by a power of the length, less what of the source was not looked at.
-
-It knows no search.
+"""The score that ranks hypotheses: log p(y|x) with length normalisation and coverage penalty.
 
 Shapes: T target tokens (and the end mark), S source.
 """
@@ -10,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from regard.errors import SearchError
-from regard.search.options import check_alpha
+from regard.search.checks import check_alpha
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 LengthForm = Literal["power", "wu"]
-"""`power`: |y|^alpha. `wu`: ((5 + |y|) / 6)^alpha, which is gentler to short outputs."""
+"""`power`: |y|^alpha. `wu`: ((5 + |y|) / 6)^alpha, which penalises short outputs less."""
 
-LEAST_COVERAGE = 1e-6  # of a source token, so that one that nothing looks at costs much, and not everything
+LEAST_COVERAGE = 1e-6  # of a source token, so that the penalty of an uncovered one is finite
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,12 @@ class Ranking:
             raise SearchError(f"coverage = {self.coverage!r}: must be 0 (no penalty) or more; 0.2 is usual")
 
     def divisor(self, length: int) -> float:
-        """What log p of an output of so many tokens is divided by; it never falls as the length grows."""
+        """The divisor of log p for an output of `length` tokens. It never falls as the length grows."""
         counted = max(1, length)
         return math.pow((5 + counted) / 6 if self.form == "wu" else counted, self.alpha)
 
     def score(self, logprob: float, length: int, attention: "Tensor | None" = None) -> float:
-        """attention [T, S'], over the source tokens that are to be covered; only looked at where there is a coverage penalty."""
+        """The score of an output. attention [T, S'], over the source tokens to cover, is needed only with a coverage penalty."""
         score = logprob / self.divisor(length)
         if self.coverage:
             assert attention is not None
@@ -55,6 +53,6 @@ class Ranking:
 
 
 def coverage_penalty(attention: "Tensor") -> float:
-    """Of attention [T, S'] the sum over source tokens of log min(what it received, 1): 0 where all were looked at enough."""
+    """The sum over source tokens of log min(attention received, 1), for attention [T, S']: 0 if all are covered."""
     received = attention.cpu().double().sum(dim=0).clamp(LEAST_COVERAGE, 1.0)
     return float(received.log().sum())

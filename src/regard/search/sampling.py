@@ -1,10 +1,10 @@
-"""Sampling: each token drawn from the model's distribution, sharpened or cut as asked. It knows the model only as a `Stepper`.
+"""Sampling over any `Stepper`, with temperature, top-k and top-p.
 
-Every sentence has its own counter-based generator, keyed by the seed and the number of the sentence, so that what it draws depends
-neither on what shares its batch nor on the device.
+Every sentence has its own counter-based random generator, keyed by the seed and the number of the sentence. So its samples depend neither
+on the batch nor on the device.
 
-Shapes: B sentences asked for, b of them still alive, n samples each, k of them still alive, T longest output,
-V tokens that can be generated.
+Shapes: B sentences, b of them still active, n samples each, k of them still active, T maximum output length,
+V outputs.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ import torch
 from torch import Tensor
 
 from regard.errors import SearchError
-from regard.search.expansion import Expansion, Watcher
+from regard.search.checks import check_sampling, length_limits
+from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
 from regard.search.filters import Filters
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.logprobs import log_probabilities, sum_type
-from regard.search.options import check_sampling, length_limits
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
 
 
-@torch.no_grad()
-def sample(
+@torch.no_grad()  # of a generator: only while it runs, not between its steps
+def sample_steps(
     stepper: Stepper[StateT],
     source: Tensor,  # [B, S]
     *,
@@ -39,13 +39,16 @@ def sample(
     filters: Filters | None = None,
     sentences: Sequence[int] | None = None,
     watch: Watcher | None = None,
-) -> list[list[Hypothesis]]:
-    """`samples` hypotheses a sentence, best first, repeats kept.
+    expansions: bool = True,
+) -> Steps:
+    """`samples` hypotheses per sentence, best first, with repeats.
 
-    temperature divides the logits; top_k keeps the k most probable tokens (0: all); top_p then keeps the fewest most probable ones
-    whose probabilities reach p (Holtzman et al. 2020). Log-probabilities are the model's own, not those of the distribution drawn from.
-    What filters forbid is never drawn, and what they leave is scaled up to be a distribution.
-    `sentences` are the numbers that key each row's randomness, for callers that sort or split their input; 0, 1, 2 ... if None.
+    temperature: divides the logits. top_k: keeps the k most probable tokens (0: all). top_p: then keeps the fewest most probable tokens
+    whose probabilities reach p (Holtzman et al. 2020). Log-probabilities are those of the unmodified model. Tokens that the filters forbid
+    are never sampled; the others are renormalised.
+    sentences: the numbers that key the random numbers of each row, for callers that sort or split their input; None: 0, 1, 2 ...
+
+    Yields the expansion of each step (None without `expansions` and `watch`, which is faster) and returns the hypotheses.
     """
     check_sampling(temperature, top_k, top_p, samples, seed)
     ranking = Ranking(alpha, form)
@@ -57,9 +60,9 @@ def sample(
     if not size:
         return []
     filtered = None if filters is None else filters.ready(limits, stepper.end_token)
-    steps = int(limits.max()) + 1  # one more, for the end mark of a sentence of the longest length
+    steps = int(limits.max()) + 1  # one more, for the end mark of an output of the maximum length
     uniform = _uniform(seed, numbers, steps, samples).to(device)  # [B, T + 1, n]
-    said = torch.full((size, samples, steps), stepper.end_token, dtype=torch.long, device=device)
+    generated = torch.full((size, samples, steps), stepper.end_token, dtype=torch.long, device=device)
     lengths = limits[:, None].repeat(1, samples)  # [B, n]
     logprobs = torch.zeros((size, samples), dtype=sum_type(device), device=device)
     finished = torch.zeros((size, samples), dtype=torch.bool, device=device)
@@ -76,37 +79,42 @@ def sample(
         rows = alive[:, None]
         possible, dead = logits, None
         if filtered is not None:
-            possible = filtered(logits, said[rows, slots, :step], alive)
-            dead = (possible == -torch.inf).all(dim=-1)  # nothing is allowed: cut, whatever is drawn
+            possible = filtered(logits, generated[rows, slots, :step], alive)
+            dead = (possible == -torch.inf).all(dim=-1)  # no token is allowed: the sample is cut
             possible = possible.masked_fill(dead[..., None], 0.0)
         choices = draw(possible, uniform[rows, step, slots], temperature=temperature, top_k=top_k, top_p=top_p)
         gains = log_probabilities(logits).gather(-1, choices[..., None]).squeeze(-1)
-        already = finished[
-            rows, slots
-        ]  # a finished sample waits beside its sentence's others until all fit in fewer columns
+        already = finished[rows, slots]  # a finished sample keeps its column until the sentence needs fewer columns
         ended = choices == stepper.end_token
         cut = ~ended & (limits[rows] == step)
         if dead is not None:
             ended, cut = ended & ~dead, cut | dead
             lengths[rows, slots] = torch.where(dead & ~already, step, lengths[rows, slots])
         logprobs[rows, slots] += gains.masked_fill(already | cut, 0.0).to(logprobs.dtype)
-        said[rows, slots, step] = choices
+        generated[rows, slots, step] = choices
         lengths[rows, slots] = torch.where(ended & ~already, step, lengths[rows, slots])
         finished[rows, slots] = already | ended
 
         going = ~(already | ended | cut)  # [b, k]
-        if watch is not None:
-            watch(_expansion(alive, choices, logprobs[rows, slots], going, ended & ~already, first=step == 0))
+        expansion = None
+        if expansions or watch is not None:
+            expansion = _expansion(alive, choices, logprobs[rows, slots], going, ended & ~already, first=step == 0)
+        if watch is not None and expansion is not None:
+            watch(expansion)
+        yield expansion
         kept = going.any(dim=1).nonzero().squeeze(1)
         if not len(kept):
             break
         columns = int(going.sum(dim=1).max())
-        order = (~going[kept]).to(torch.uint8).argsort(dim=1, stable=True)[:, :columns]  # the living first
+        order = (~going[kept]).to(torch.uint8).argsort(dim=1, stable=True)[:, :columns]  # active samples first
         parents = torch.zeros_like(order) if step == 0 else order
         state = state.reorder(kept, parents)
         tokens = choices[kept].gather(1, order)
         alive, slots = alive[kept], slots[kept].gather(1, order)
-    return _hypotheses(said, lengths, logprobs, finished, ranking)
+    return _hypotheses(generated, lengths, logprobs, finished, ranking)
+
+
+sample = to_the_end(sample_steps)
 
 
 def _expansion(
@@ -118,7 +126,7 @@ def _expansion(
     *,
     first: bool,
 ) -> Expansion:
-    """What was drawn, as a watcher is told it: samples that had finished before are no candidates."""
+    """The step as an `Expansion`. Samples that finished before are not candidates."""
     logprobs = logprobs.masked_fill(~(going | finished), -torch.inf)
     order = (~going).to(torch.uint8).argsort(dim=1, stable=True)[:, : int(going.sum(dim=1).max())]
     parents = (
@@ -128,7 +136,7 @@ def _expansion(
 
 
 def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
-    """One token for each row: (logits [..., V], uniform numbers [...] in [0, 1)) -> ids [...], by inverting the cumulative distribution."""
+    """Sample one token per row: (logits [..., V], uniform numbers [...] in [0, 1)) -> ids [...], by inverse transform sampling."""
     scaled = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
     ids: Tensor | None = None
     if 0 < top_k < scaled.shape[-1]:
@@ -139,30 +147,30 @@ def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top
     if probabilities.isnan().any():
         raise SearchError("the model's logits are not numbers (NaN): its weights are damaged or its training diverged")
     if top_p < 1.0:
-        before = probabilities.cumsum(dim=-1) - probabilities  # what the more probable ones have together
+        before = probabilities.cumsum(dim=-1) - probabilities  # total probability of the more probable tokens
         probabilities = probabilities.masked_fill(before >= top_p, 0.0)
     cumulative = probabilities.cumsum(dim=-1)
     total = cumulative[..., -1:]
     picked = torch.searchsorted(cumulative, uniform[..., None].to(total.dtype) * total, right=True)
-    # rounding must not carry a draw past the last token that has any probability
+    # rounding must not select a token of zero probability at the end
     picked = torch.minimum(picked, (cumulative < total).sum(dim=-1, keepdim=True))
     return (picked if ids is None else ids.gather(-1, picked)).squeeze(-1)
 
 
 def _uniform(seed: int, numbers: Sequence[int], steps: int, samples: int) -> Tensor:
-    """Numbers in [0, 1) for every sentence, step and sample, [B, steps, n]; more steps only add to them."""
+    """Uniform numbers in [0, 1) for every sentence, step and sample, [B, steps, n]. More steps do not change earlier numbers."""
     generators = [np.random.Generator(np.random.Philox(key=[seed, number])) for number in numbers]
     return torch.from_numpy(np.stack([generator.random((steps, samples)) for generator in generators]))
 
 
 def _hypotheses(
-    said: Tensor,  # [B, n, T + 1]
+    generated: Tensor,  # [B, n, T + 1]
     lengths: Tensor,  # [B, n]
     logprobs: Tensor,  # [B, n]
     finished: Tensor,  # [B, n]
     ranking: Ranking,
 ) -> list[list[Hypothesis]]:
-    fields = (said.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist())
+    fields = (generated.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist())
     return [
         best_first(
             make_hypothesis(tokens[:length], logprob, ranking=ranking, finished=ended)

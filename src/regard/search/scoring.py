@@ -1,6 +1,6 @@
-"""Forced scoring: log p(y|x) of outputs that are given, token by token. It chooses nothing and knows the model only as a `Stepper`.
+"""Forced scoring over any `Stepper`: log p(y|x) of given outputs, token by token.
 
-Shapes: B sentences asked for, b of them still alive, S source, T longest target, V tokens that can be generated.
+Shapes: B sentences, b of them still active, S source, T longest target, V outputs.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def score(
     *,
     alpha: float = 0.0,
 ) -> list[Hypothesis]:
-    """Each target as a finished hypothesis, with `token_logprobs` of its tokens and of the end mark. Targets come without end marks."""
+    """Each target, without end mark, as a finished hypothesis with the `token_logprobs` of its tokens and of the end mark."""
     ranking = Ranking(alpha)
     if len(targets) != source.shape[0]:
         raise SearchError(f"{len(targets)} targets for {source.shape[0]} sources: give one for each")
@@ -37,7 +37,7 @@ def score(
     alive = torch.arange(len(targets), device=device)  # [b]
     tokens = torch.full((len(targets), 1), stepper.start_token, dtype=torch.long, device=device)  # [b, 1]
     state = stepper.start(source)
-    found: list[Tensor] = []  # of [B], one a step
+    columns: list[Tensor] = []  # of [B], one a step
     for step in range(forced.shape[1]):
         logits, state, _ = stepper.step(tokens, state)
         if step == 0:
@@ -45,7 +45,7 @@ def score(
         logprobs = log_probabilities(logits[:, 0])  # [b, V]
         column = logprobs.new_zeros(len(targets))
         column[alive] = logprobs.gather(1, forced[alive, step, None]).squeeze(1)
-        found.append(column)
+        columns.append(column)
         going = (lengths[alive] > step).nonzero().squeeze(1)
         if 0 < len(going) < len(alive):
             state = state.reorder(going, torch.zeros_like(going)[:, None])
@@ -53,7 +53,7 @@ def score(
         tokens = forced[alive, step, None]
     return [
         _scored(target, row[: len(target) + 1], ranking)
-        for target, row in zip(targets, torch.stack(found, dim=1).tolist(), strict=True)
+        for target, row in zip(targets, torch.stack(columns, dim=1).tolist(), strict=True)
     ]
 
 

@@ -1,9 +1,8 @@
-"""The seam between searches and models: what a model must offer to be searched, said once and checked structurally.
+"""`Stepper`: the interface between searches and models, as structural protocols.
 
-It knows no model and no search. A recurrent network, a cached Transformer, an n-gram table or an ensemble of them satisfies these
-protocols by their shape, without importing anything from here.
+A recurrent network, a Transformer with a KV cache, an n-gram model and an ensemble satisfy them without importing this module.
 
-Shapes: B sentences, k hypotheses each, S source, P prefix, V tokens that can be generated (pad is not among them).
+Shapes: B sentences, k hypotheses each, S source, P prefix, V outputs: the tokens that can be generated, without pad.
 """
 
 from typing import Protocol, Self, TypeVar
@@ -12,13 +11,13 @@ from torch import Tensor
 
 
 class State(Protocol):
-    """What a model remembers between two steps: B sentences with k hypotheses each.
+    """The decoding state of a model, such as a KV cache, for B sentences with k hypotheses each.
 
-    A search goes on from what `step` or `reorder` gave it and never from an older state, so a model may reuse its memory.
+    A search uses only the newest state that `step` or `reorder` returned, so a model may update its buffers in place.
     """
 
     def reorder(self, sentences: Tensor, parents: Tensor) -> Self:
-        """The state of the hypotheses that go on.
+        """The state of the hypotheses that continue.
 
         sentences [B'] are indices into the old B, strictly increasing: a search drops sentences, it never permutes or repeats them.
         parents [B', k'] are indices into the old k of that sentence, in any order, with repeats; k' may differ from k.
@@ -27,11 +26,11 @@ class State(Protocol):
 
 
 class Record(Protocol):
-    """What one step saw, for those who asked."""
+    """The record of one step, made on request."""
 
     @property
     def attention(self) -> Tensor | None:
-        """Where each hypothesis looked in the source while it chose its next token, [B, k, S]; None where a model has none."""
+        """The attention [B, k, S] to the source in this step; None for a model without attention."""
         ...
 
 
@@ -39,7 +38,7 @@ StateT = TypeVar("StateT", bound=State)
 
 
 class Stepper(Protocol[StateT]):
-    """A model that says, token by token, what may come next. Contract: step by step equals teacher-forced."""
+    """A model that predicts token by token. Contract: its steps equal teacher forcing."""
 
     @property
     def start_token(self) -> int:
@@ -55,10 +54,10 @@ class Stepper(Protocol[StateT]):
         """The state before the first step, with k = 1.
 
         source [B, S] ids, padded; None for a language model, and then B is that of the prefix.
-        prefix [B, P]: tokens already consumed, the start token among them; None: nothing is consumed yet.
+        prefix [B, P]: tokens to prefill, the start token included; None: no tokens.
         """
         ...
 
     def step(self, tokens: Tensor, state: StateT, record: bool = False) -> tuple[Tensor, StateT, Record | None]:
-        """Feed tokens [B, k], one to each hypothesis: logits [B, k, V] of the next one, the new state, and the record if asked for."""
+        """Feed tokens [B, k], one to each hypothesis. Returns the logits [B, k, V] of the next, the new state, and the requested record."""
         ...

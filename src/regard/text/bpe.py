@@ -1,4 +1,4 @@
-"""Byte-pair encoding as the lectures teach it (deck 001, "How does Byte Pair Encoding work?"), one step at a time.
+"""Byte-pair encoding as in the lectures (deck 001, "How does Byte Pair Encoding work?"), one step at a time.
 
     1. Every word is its characters and an end-of-word mark </w>.
     2. Count the adjacent pairs of symbols in the text.
@@ -6,8 +6,8 @@
     4. Repeat 2 and 3. A text is then encoded by the same merges in the same order.
 
 The slide's example is a tie: in "low lower newest wides" the pairs lo, ow, we and es occur twice each. "es" is merged
-first only by a rule that the slide does not state, so here the rule is explicit and each step names the pairs that were
-as frequent. This learner is for reading and for the lab: models use sentencepiece's (`subword.py`).
+first by a rule that the slide does not state. Here the rule is explicit, and each step lists the tied pairs. This
+learner is for teaching; models use sentencepiece (`subword.py`).
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ from regard.errors import TextError
 
 END_OF_WORD = "</w>"
 
-Pair = tuple[str, str]
+SymbolPair = tuple[str, str]
 Symbols = tuple[str, ...]
 TieBreak = Literal["smallest", "largest", "earliest", "latest"]
 """Among equally frequent pairs take the first in code point order, the last in it (as subword-nmt does), the one that
@@ -32,9 +32,9 @@ occurs earliest in the text as given, or the one whose first occurrence is the l
 class Merge:
     """One step of learning."""
 
-    pair: Pair
+    pair: SymbolPair
     count: int  # occurrences of the pair in the text
-    ties: tuple[Pair, ...]  # the other pairs that occurred as often, in code point order
+    ties: tuple[SymbolPair, ...]  # the other pairs that occurred as often, in code point order
 
     @property
     def symbol(self) -> str:
@@ -50,9 +50,9 @@ class BytePairEncoding:
     merges: tuple[Merge, ...]
 
     @cached_property
-    def _steps(self) -> dict[Pair, list[int]]:
-        """The steps that merge a pair: several where its symbols came to be anew, as abc from a bc and from ab c."""
-        steps: defaultdict[Pair, list[int]] = defaultdict(list)
+    def _steps(self) -> dict[SymbolPair, list[int]]:
+        """SymbolPair -> the steps that merge it. Several where a symbol can be made in two ways: abc from a bc and from ab c."""
+        steps: defaultdict[SymbolPair, list[int]] = defaultdict(list)
         for step, merge in enumerate(self.merges):
             steps[merge.pair].append(step)
         return dict(steps)
@@ -63,7 +63,7 @@ class BytePairEncoding:
         return tuple(dict.fromkeys([*self.characters, END_OF_WORD, *(merge.symbol for merge in self.merges)]))
 
     def encode_word(self, word: str) -> list[str]:
-        """The symbols of one word: the merges in the order in which they were learned. Unseen characters stay."""
+        """The symbols of one word, merged in the order of learning. Unseen characters are kept."""
         symbols = split_word(word)
         done = -1
         while True:
@@ -89,10 +89,10 @@ def learn_bpe(lines: Iterable[str], merges: int, tie_break: TieBreak = "smallest
     weights = list(frequencies.values())
     characters = sorted({symbol for word in words for symbol in word} - {END_OF_WORD})
 
-    # Counting anew at each step would be the slide to the letter. Only the words that hold the merged pair change, so
-    # their old pairs are taken out of the counts and their new ones put in.
-    counts: Counter[Pair] = Counter()
-    holders: defaultdict[Pair, set[int]] = defaultdict(set)
+    # The slide counts all pairs again at each step. Only words with the merged pair change, so it is enough to update
+    # the counts of their pairs.
+    counts: Counter[SymbolPair] = Counter()
+    holders: defaultdict[SymbolPair, set[int]] = defaultdict(set)
     for index, word in enumerate(words):
         for pair in pairwise(word):
             counts[pair] += weights[index]
@@ -117,7 +117,7 @@ def learn_bpe(lines: Iterable[str], merges: int, tie_break: TieBreak = "smallest
     return BytePairEncoding(tuple(characters), tuple(steps))
 
 
-def apply(pair: Pair, symbols: Symbols) -> Symbols:
+def apply(pair: SymbolPair, symbols: Symbols) -> Symbols:
     """`symbols` with each occurrence of `pair` merged, from the left: (a, a) turns a a a into aa a."""
     merged: list[str] = []
     position = 0
@@ -138,7 +138,9 @@ def split_word(word: str) -> Symbols:
     return (*word, END_OF_WORD)
 
 
-def _chosen(tied: Sequence[Pair], rule: TieBreak, words: Sequence[Symbols], holders: dict[Pair, set[int]]) -> Pair:
+def _chosen(
+    tied: Sequence[SymbolPair], rule: TieBreak, words: Sequence[Symbols], holders: dict[SymbolPair, set[int]]
+) -> SymbolPair:
     """The pair that the rule takes from `tied`, which is in code point order."""
     if len(tied) == 1 or rule == "smallest":
         return tied[0]

@@ -1,6 +1,6 @@
-"""Learn, store and load tokenisers: the one place that knows every kind, and the files they live in.
+"""Learns, saves and loads tokenisers of every kind.
 
-A directory holds `tokenizer.json` (what to build) and `joint.spm`, or `source.spm` and `target.spm`, or the same names
+A directory holds `tokenizer.json` (kind and settings) and `joint.spm`, or `source.spm` and `target.spm`, or the same names
 with `.vocab.json`. Learning is deterministic: the same corpus and settings give the same bytes.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 from regard.errors import TextError
 from regard.files import to_json, write_whole
 from regard.text.char import CharTokenizer, learn_char
-from regard.text.config import Kind, TextConfig
+from regard.text.config import Kind, OneTextConfig, TextConfig
 from regard.text.normalise import Form, normalise
 from regard.text.subword import SubwordTokenizer, learn_subword
 from regard.text.tokenizer import Tokenizer
@@ -24,35 +24,41 @@ from regard.text.word import WordTokenizer, count_words, learn_word
 
 CONFIG_FILE = "tokenizer.json"
 _FORMAT = 1
-_SAMPLE_SEED = 20170612  # any constant: a second preparation of the corpus must sample the same sentences
-_READ = 10_000  # characters of a line that learning reads, so that memory is bounded by the sample
+_SAMPLE_SEED = 20170612  # constant, so that preparing a corpus twice samples the same sentences
+_LEARNED_CHARACTERS = 10_000  # characters of a line that are used for learning; bounds the memory of the sample
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """The tokenisers of the two languages; the same object twice when `joint`."""
+    """The source and the target tokeniser; the same object if `joint`."""
 
     source: Tokenizer
     target: Tokenizer
     joint: bool
 
 
-def learn(config: TextConfig, lines: Iterable[str]) -> Tokenizer:
+def learn(config: OneTextConfig, lines: Iterable[str]) -> Tokenizer:
     """A tokeniser learned from (a sample of) `lines`."""
-    return _learned(config, sample((line[:_READ] for line in lines if line.strip()), config.sample), "the corpus")
+    return _learned(
+        config, sample((line[:_LEARNED_CHARACTERS] for line in lines if line.strip()), config.sample), "the corpus"
+    )
 
 
-def learn_single(config: TextConfig, lines: Iterable[str]) -> TokenizerPair:
-    """The tokeniser of one language, as a pair of itself."""
+def learn_single(config: OneTextConfig, lines: Iterable[str]) -> TokenizerPair:
+    """A joint pair of one tokeniser, learned from one language."""
     tokenizer = learn(config, lines)
     return TokenizerPair(tokenizer, tokenizer, joint=True)
 
 
 def learn_pair(config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]]) -> TokenizerPair:
-    """The tokenisers of a parallel corpus, which is read once and of which `config.sample` pairs are kept."""
-    shortened = ((source[:_READ], target[:_READ]) for source, target in pairs() if source.strip() or target.strip())
+    """The tokenisers of a parallel corpus, learned from a sample of `config.sample` pairs; the corpus is read once."""
+    shortened = (
+        (source[:_LEARNED_CHARACTERS], target[:_LEARNED_CHARACTERS])
+        for source, target in pairs()
+        if source.strip() or target.strip()
+    )
     kept = sample(shortened, config.sample)
     sources, targets = [source for source, _ in kept], [target for _, target in kept]
     if config.joint:
@@ -63,7 +69,7 @@ def learn_pair(config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]
 
 
 def sample(items: Iterable[Item], size: int) -> list[Item]:
-    """All items in order where there are at most `size`, else a uniform sample of so many, the same every time."""
+    """A uniform random sample of `size` items, the same every time; all items in order if there are no more."""
     stream = iter(items)
     kept = list(islice(stream, size))
     generator = random.Random(_SAMPLE_SEED)
@@ -75,41 +81,41 @@ def sample(items: Iterable[Item], size: int) -> list[Item]:
 
 
 def save_tokenizers(pair: TokenizerPair, directory: Path) -> None:
-    """Write the files of a pair into `directory`."""
+    """Write the files of both tokenisers into `directory`."""
     for name, tokenizer in _named(pair).items():
         for suffix, content in tokenizer.files().items():
             write_whole(directory / f"{name}{suffix}", content)
     kind, form, lowercase = pair.source.kind, pair.source.form, pair.source.lowercase
-    about = {"format": _FORMAT, "kind": kind, "joint": pair.joint, "form": form, "lowercase": lowercase}
-    write_whole(directory / CONFIG_FILE, to_json(about))
+    settings = {"format": _FORMAT, "kind": kind, "joint": pair.joint, "form": form, "lowercase": lowercase}
+    write_whole(directory / CONFIG_FILE, to_json(settings))
 
 
-def known_by(pair: TokenizerPair | None) -> dict[str, str]:
-    """What tells a text that is encoded with given tokenisers from one that learns its own."""
+def tokenizers_fingerprint(pair: TokenizerPair | None) -> dict[str, str]:
+    """The part of a cache key that identifies given tokenisers; empty where a text learns its own."""
     if pair is None:
         return {}
     digest = hashlib.sha256()
     for name, tokenizer in _named(pair).items():
-        about = [name, tokenizer.kind, tokenizer.form, tokenizer.lowercase]
-        for part in (json.dumps(about).encode(), *tokenizer.files().values()):
+        settings = [name, tokenizer.kind, tokenizer.form, tokenizer.lowercase]
+        for part in (json.dumps(settings).encode(), *tokenizer.files().values()):
             digest.update(hashlib.sha256(part).digest())
     return {"tokenizers": digest.hexdigest()}
 
 
 def load_tokenizers(directory: Path) -> TokenizerPair:
     """The pair that was saved in `directory`; a `TextError` names the file that is missing or damaged."""
-    about = _about(directory / CONFIG_FILE)
-    if about["joint"]:
-        tokenizer = _loaded(directory, "joint", about)
+    settings = _read_settings(directory / CONFIG_FILE)
+    if settings["joint"]:
+        tokenizer = _loaded(directory, "joint", settings)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
-    return TokenizerPair(_loaded(directory, "source", about), _loaded(directory, "target", about), joint=False)
+    return TokenizerPair(_loaded(directory, "source", settings), _loaded(directory, "target", settings), joint=False)
 
 
 def _named(pair: TokenizerPair) -> dict[str, Tokenizer]:
     return {"joint": pair.source} if pair.joint else {"source": pair.source, "target": pair.target}
 
 
-def _learned(config: TextConfig, lines: Sequence[str], where: str) -> Tokenizer:
+def _learned(config: OneTextConfig, lines: Sequence[str], where: str) -> Tokenizer:
     words = count_words(lines, config.form, config.lowercase)
     if not words:
         raise TextError(f"{where} has no text to learn a tokeniser from; give it at least one line that is not blank")
@@ -120,24 +126,24 @@ def _learned(config: TextConfig, lines: Sequence[str], where: str) -> Tokenizer:
     return learn_subword(config, words, (normalise(line, config.form, config.lowercase) for line in lines))
 
 
-def _about(path: Path) -> dict[str, Any]:
-    about = _json_of(path)
+def _read_settings(path: Path) -> dict[str, Any]:
+    settings = _json_of(path)
     expected = {"format": (_FORMAT,), "kind": get_args(Kind), "form": get_args(Form)}
     expected |= {"joint": (True, False), "lowercase": (True, False)}
-    if not isinstance(about, dict):
+    if not isinstance(settings, dict):
         raise TextError(f"{path}: not a JSON object; {_ADVICE}")
     for key, values in expected.items():
-        if about.get(key) not in values:
+        if settings.get(key) not in values:
             choice = ", ".join(json.dumps(value) for value in values)
-            raise TextError(f"{path}: {key} = {json.dumps(about.get(key))} is not one of {choice}; {_ADVICE}")
-    return about
+            raise TextError(f"{path}: {key} = {json.dumps(settings.get(key))} is not one of {choice}; {_ADVICE}")
+    return settings
 
 
 _ADVICE = "the file is damaged or of another version: copy the directory again, or train again"
 
 
-def _loaded(directory: Path, name: str, about: dict[str, Any]) -> Tokenizer:
-    kind, form, lowercase = about["kind"], about["form"], about["lowercase"]
+def _loaded(directory: Path, name: str, settings: dict[str, Any]) -> Tokenizer:
+    kind, form, lowercase = settings["kind"], settings["form"], settings["lowercase"]
     path = directory / (f"{name}.vocab.json" if kind in ("word", "char") else f"{name}.spm")
     try:
         if kind == "word":

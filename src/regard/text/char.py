@@ -1,6 +1,6 @@
-"""One piece for each character of the corpus, `▁` for the space; any other character is spelled in bytes.
+"""A character tokeniser: one piece for each frequent character, `▁` for the space, bytes for any other character.
 
-Knows no files.
+It opens no files.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from regard.errors import TextError
-from regard.text.config import TextConfig
+from regard.text.config import OneTextConfig
 from regard.text.normalise import SPACE_MARK, Form, normalise
 from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CharTokenizer:
-    """Characters of a fixed list, and bytes."""
+    """A tokeniser whose pieces are the characters of a fixed list, and bytes."""
 
     kind = "char"
 
@@ -31,7 +31,7 @@ class CharTokenizer:
         if bad is not None:
             raise TextError(f"{bad!r} is not one normalised character")
         self.vocabulary = Vocabulary([END, UNKNOWN, *BYTE_PIECES, SPACE_MARK, *characters, PAD])
-        self._known = {character: [self.vocabulary.id_of(character)] for character in characters}
+        self._ids_of_character = {character: [self.vocabulary.id_of(character)] for character in characters}
         self._space = [self.vocabulary.id_of(SPACE_MARK)]
 
     def normalise(self, text: str) -> str:
@@ -43,7 +43,7 @@ class CharTokenizer:
             if character == " ":
                 ids += self._space
             else:
-                ids += self._known.get(character) or self.vocabulary.bytes_of(character)
+                ids += self._ids_of_character.get(character) or self.vocabulary.bytes_of(character)
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -64,11 +64,11 @@ class CharTokenizer:
         return list(ids)
 
     def files(self) -> dict[str, bytes]:
-        return {".vocab.json": (json.dumps(list(self._known), ensure_ascii=False, indent=0) + "\n").encode()}
+        return {".vocab.json": (json.dumps(list(self._ids_of_character), ensure_ascii=False, indent=0) + "\n").encode()}
 
 
-def learn_char(config: TextConfig, words: Mapping[str, int]) -> CharTokenizer:
-    """The most frequent characters of the counted words."""
+def learn_char(config: OneTextConfig, words: Mapping[str, int]) -> CharTokenizer:
+    """A tokeniser of the most frequent characters of the counted words."""
     characters = frequent_characters(words, config.character_coverage, config.vocabulary)
     return CharTokenizer(characters, config.form, config.lowercase)
 
@@ -76,7 +76,7 @@ def learn_char(config: TextConfig, words: Mapping[str, int]) -> CharTokenizer:
 def frequent_characters(words: Mapping[str, int], coverage: float, limit: int) -> list[str]:
     """The fewest characters that make up the share `coverage` of the counted words, and at most `limit`.
 
-    Of equally frequent ones the first in code point order.
+    Ties are broken by code point.
     """
     counts: Counter[str] = Counter()
     for word, count in words.items():

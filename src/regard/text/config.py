@@ -1,4 +1,4 @@
-"""The settings of tokenisation, and which of them go together. Knows no corpus and no tokeniser."""
+"""The settings of tokenisation. It knows no corpus and no tokeniser."""
 
 from typing import Literal, Self
 
@@ -10,25 +10,30 @@ from regard.text.normalise import Form
 Kind = Literal["bpe", "unigram", "word", "char"]
 
 
-class TextConfig(Settings):
-    """How text becomes ids."""
+class OneTextConfig(Settings):
+    """The tokenisation of one language."""
 
     kind: Kind = "bpe"
-    """How text is cut: subwords by merging (bpe) or by pruning (unigram), words between spaces, or characters."""
+    """The pieces of text: subwords by merging (bpe) or by pruning (unigram), words between spaces, or characters."""
     vocabulary: int = Field(default=8000, ge=1)
-    """Pieces wanted, the padding not counted; fewer where the corpus cannot give so many. Subwords start at 300."""
-    joint: bool = True
-    """One vocabulary for both languages, or one for each."""
+    """Size of the vocabulary without padding; smaller if the corpus has too few pieces. Subwords need at least 300."""
     form: Form = "nfc"
     """The Unicode normalisation form of all text."""
     lowercase: bool = False
     """Lowercase all text."""
-    dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """BPE-dropout: the probability with which a merge is skipped in training."""
     character_coverage: float = Field(default=1.0, gt=0.0, le=1.0)
-    """The share of the corpus's characters with a piece of their own; rarer ones are spelled in bytes."""
+    """Share of the text whose characters get a piece of their own; rarer characters are spelled in bytes."""
     sample: int = Field(default=1_000_000, ge=1)
-    """Sentences of each language to learn from; of a longer corpus a random sample, the same every time."""
+    """Sentences of each language to learn from; a longer corpus is sampled at random, always in the same way."""
+
+
+class TextConfig(OneTextConfig):
+    """The tokenisation of a parallel corpus."""
+
+    joint: bool = True
+    """Whether both languages share one vocabulary."""
+    dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """BPE-dropout: the probability of skipping a merge in training."""
 
     @model_validator(mode="after")
     def _dropout_needs_merges(self) -> Self:

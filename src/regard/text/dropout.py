@@ -1,15 +1,15 @@
 """BPE-dropout (Provilkov, Emelianenko and Voita 2020) over the pieces of a sentencepiece BPE model.
 
-Merging starts from characters. At each step every possible merge is dropped with probability p and the best of the
-others is done, until none is left. With p = 0 this is sentencepiece's own segmentation. It is written here because
-sentencepiece's generator can be neither keyed nor saved, and an exact resume needs both.
+Merging starts from characters. At each step every possible merge is dropped with probability p and the best remaining
+one is done, until none is left. With p = 0 this is sentencepiece's own segmentation. We do not use sentencepiece's
+dropout, because its random generator can be neither seeded by sentence nor saved, and exact resuming needs both.
 
-Drawing one number for each candidate would be slow, and is not needed: going through the candidates from the best on,
-the number of dropped ones before the first that is kept is geometric, P(k) = (1 - p) p^k, so one number a step tells
-which merge is done. A word none of whose steps drops anything keeps its usual pieces, and most words are such.
+Drawing one random number for each candidate would be slow. One number a step is enough: counted from the best, the
+number of dropped candidates before the first that is kept is geometric, P(k) = (1 - p) p^k. Most words drop nothing at
+any step and keep their usual pieces.
 
-Knows pieces and scores; never opens a model or sees a corpus. Pieces with a space mark after their first character are
-not merged to, since a word is cut by itself.
+It sees pieces and scores, never a model file or a corpus. Each word is segmented by itself, so no merge makes a piece
+with a space mark after its first character.
 """
 
 import sys
@@ -24,19 +24,19 @@ import numpy as np
 from regard.text.normalise import SPACE_MARK
 from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
-_MEMO_WORDS = 200_000  # words remembered: about 100 MB; then the memory starts afresh
-_MEMO_CUTS = 200_000  # other cuts of words remembered: about 60 MB
-_MEMO_CHARACTERS = 16  # a longer word is hardly ever cut twice in the same way
+_MEMO_WORDS = 200_000  # words in the cache, about 100 MB; then it is emptied
+_MEMO_CUTS = 200_000  # random segmentations in the cache, about 60 MB
+_MEMO_CHARACTERS = 16  # a longer word hardly ever gets the same segmentation twice
 _MASK = (1 << 64) - 1
-_CONTINUES, _STARTS, _STANDS_ALONE = 0, 1, 2  # what a piece does to the word before it
+_CONTINUES, _STARTS, _STANDS_ALONE = 0, 1, 2  # the role of a piece: same word as before, new word, or no word
 
 Candidate = tuple[int, int, int, int]  # rank of the merged piece (the best is 0), left and right position, its length
-# a step of merging a word, and how many candidates are dropped at it; the rest drop none
+# (step of merging a word, number of candidates dropped at it); no other step drops any
 Drops = tuple[tuple[int, int], ...]
 
 
 class _Word(NamedTuple):
-    """What merging a word starts from, and where it ends when nothing is dropped."""
+    """A word before merging, and its segmentation without dropout."""
 
     characters: tuple[str, ...]
     candidates: list[Candidate]  # sorted, so it is a heap
@@ -45,12 +45,12 @@ class _Word(NamedTuple):
 
 
 def dropout_generator(seed: int, epoch: int, sentence: int) -> np.random.Generator:
-    """The random numbers of one sentence in one epoch of one run, whatever was drawn before."""
+    """The random generator of one sentence in one epoch of one run; independent of earlier draws."""
     return DropoutStreams(seed, epoch).of(sentence)
 
 
 class DropoutStreams:
-    """`dropout_generator` for many sentences of one epoch: setting a generator back is faster than making one."""
+    """`dropout_generator` for many sentences of one epoch. Resetting one generator is faster than making many."""
 
     def __init__(self, seed: int, epoch: int) -> None:
         # Philox is a function of key and counter: epoch and sentence fill the upper half of the counter, so 2^64 blocks
@@ -61,14 +61,14 @@ class DropoutStreams:
         self._start = self._source.state
 
     def of(self, sentence: int) -> np.random.Generator:
-        """The random numbers of a sentence, to be drawn before the next sentence is asked for."""
+        """The generator of a sentence. It is shared: draw all numbers before the next call."""
         self._start["state"]["counter"][3] = sentence & _MASK
         self._source.state = self._start
         return self._generator
 
 
 class BpeDropout:
-    """Cuts ids anew, with merges dropped."""
+    """Segments ids again with BPE-dropout."""
 
     def __init__(self, vocabulary: Vocabulary, scores: Sequence[float]) -> None:
         """`scores[i]` is the score of piece i in the sentencepiece model; the padding has none."""
@@ -83,11 +83,11 @@ class BpeDropout:
             _STANDS_ALONE if piece in apart else _STARTS if piece.startswith(SPACE_MARK) else _CONTINUES
             for piece in vocabulary.pieces
         ]
-        self._memo: dict[tuple[int, ...], _Word] = {}
+        self._word_cache: dict[tuple[int, ...], _Word] = {}
         self._cuts: dict[tuple[tuple[str, ...], Drops], tuple[int, ...]] = {}
 
     def __call__(self, ids: Sequence[int], probability: float, generator: np.random.Generator) -> list[int]:
-        """`ids` cut anew: a function of the ids, the probability and the generator's state, and of nothing else."""
+        """A random segmentation of the same text. Depends on `ids`, `probability` and the generator's state only."""
         if not 0 <= probability < 1:
             raise ValueError(f"dropout probability {probability} is not in [0, 1)")
         words = self._words(ids)
@@ -100,7 +100,7 @@ class BpeDropout:
         return self._cut(words, places.tolist(), drops)
 
     def _cut(self, words: list[_Word], places: list[int], drops: list[int]) -> list[int]:
-        """The words cut with `drops[i]` candidates dropped at step `places[i]`, a word having a step for each character."""
+        """Segment words with `drops[i]` candidates dropped at step `places[i]`; a word has a step for each character."""
         result: list[int] = []
         start = done = 0
         places.append(sys.maxsize)
@@ -110,49 +110,49 @@ class BpeDropout:
                 done += 1
             if places[first] < start + word.merges:
                 steps = [place - start for place in places[first:done]]
-                result += self._recalled(word, tuple(zip(steps, drops[first:done], strict=True)))
+                result += self._cached_ids(word, tuple(zip(steps, drops[first:done], strict=True)))
             else:
                 result += word.usual
             start = end
         return result
 
-    def _recalled(self, word: _Word, drops: Drops) -> tuple[int, ...]:
-        """The ids of a word some of whose merges are dropped."""
+    def _cached_ids(self, word: _Word, drops: Drops) -> tuple[int, ...]:
+        """The ids of a word with some merges dropped, cached."""
         if len(word.characters) > _MEMO_CHARACTERS:
             return self._merged(word, drops)[0]
         key = word.characters, drops
-        found = self._cuts.get(key)
-        if found is None:
+        ids = self._cuts.get(key)
+        if ids is None:
             if len(self._cuts) >= _MEMO_CUTS:
                 self._cuts.clear()
-            found = self._cuts[key] = self._merged(word, drops)[0]
-        return found
+            ids = self._cuts[key] = self._merged(word, drops)[0]
+        return ids
 
     def _words(self, ids: Sequence[int]) -> list[_Word]:
-        """The words of `ids`. Bytes and marks merge with nothing: each stands alone."""
-        row = tuple(map(int, ids))  # of a numpy array too: what is remembered must be plain
-        roles, memo = self._roles, self._memo
+        """The words of `ids`. Each byte and each mark is a word of its own, since it is never merged."""
+        row = tuple(map(int, ids))  # keys of the cache must be plain ints, not numpy's
+        roles, word_cache = self._roles, self._word_cache
         words: list[_Word] = []
         start, before = 0, _STARTS
         for position, index in enumerate(row):
             role = roles[index]
             if (role or before == _STANDS_ALONE) and position:
                 key = row[start:position]
-                words.append(memo.get(key) or self._remembered(key))
+                words.append(word_cache.get(key) or self._add_to_cache(key))
                 start = position
             before = role
         if row:
             key = row[start:]
-            words.append(memo.get(key) or self._remembered(key))
+            words.append(word_cache.get(key) or self._add_to_cache(key))
         return words
 
-    def _remembered(self, ids: tuple[int, ...]) -> _Word:
-        if len(self._memo) >= _MEMO_WORDS:
-            self._memo.clear()
-        word = self._memo[ids] = self._studied(ids)
+    def _add_to_cache(self, ids: tuple[int, ...]) -> _Word:
+        if len(self._word_cache) >= _MEMO_WORDS:
+            self._word_cache.clear()
+        word = self._word_cache[ids] = self._analysed_word(ids)
         return word
 
-    def _studied(self, ids: tuple[int, ...]) -> _Word:
+    def _analysed_word(self, ids: tuple[int, ...]) -> _Word:
         if self._roles[ids[0]] == _STANDS_ALONE:
             return _Word(("",), [], ids, 0)
         characters = tuple("".join(self._vocabulary.pieces[index] for index in ids))
@@ -202,13 +202,16 @@ def _offer(heap: list[Candidate], ranks: dict[str, int], symbols: list[str], lef
 
 
 def _chosen(heap: list[Candidate], drop: int, symbols: Sequence[str], after: Sequence[int]) -> tuple[int, int]:
-    """The best candidate after `drop` better ones, which stay for the next step; (-1, -1) when all were dropped."""
+    """(left, right) of the best candidate after `drop` better ones; (-1, -1) when all are dropped.
+
+    The dropped candidates stay in the heap for the next step.
+    """
     dropped: list[Candidate] = []
     left = right = -1
     while heap:
         candidate = heappop(heap)
         _, first, second, length = candidate
-        # A candidate is stale when one of its two symbols has been merged with another since.
+        # A candidate is stale if one of its two symbols has been merged since.
         if after[first] != second or len(symbols[first]) + len(symbols[second]) != length:
             continue
         if len(dropped) == drop:

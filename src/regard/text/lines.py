@@ -1,6 +1,6 @@
-"""A text of several lines as ids, and back.
+"""Encodes texts of several lines, and decodes them.
 
-Tokenisers read one line; between two stands the piece of the byte "\\n", which every vocabulary has.
+A tokeniser encodes one line. Two lines are separated by the piece of the byte "\\n", which every vocabulary has.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ def newline_of(vocabulary: Vocabulary) -> int:
 
 
 def encode_lines(tokenizer: Tokenizer, text: str) -> list[int]:
-    """The ids of all lines, with a line end between two; a text that ends in "\\n" ends in one too."""
-    first, *others = tokenizer.encode_batch(text.split("\n"))
+    """The ids of all lines, separated by the id of "\\n"; a text that ends in "\\n" ends in that id."""
+    first_line, *further_lines = tokenizer.encode_batch(text.split("\n"))
     newline = newline_of(tokenizer.vocabulary)
-    return [*first, *(index for line in others for index in (newline, *line))]
+    return [*first_line, *(index for line in further_lines for index in (newline, *line))]
 
 
 def decode_lines(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """The text of `ids`, in which line ends are "\\n"."""
+    """The text of `ids`, lines separated by "\\n"."""
     newline, lines = newline_of(tokenizer.vocabulary), list[list[int]]([[]])
     for index in ids:
         if index == newline:

@@ -1,7 +1,7 @@
-"""Text in one spelling: Unicode form, no control characters, single spaces.
+"""Text normalisation: Unicode form, no control characters, single spaces.
 
-Everything downstream relies on what comes out: it holds no surrogate and no U+2581 (the space mark of the pieces), and
-white space is one space between two words and nowhere else. Knows no tokeniser.
+Normalised text has no surrogate, no U+2581 (the space mark of the pieces) and no white space but single spaces between
+words. Everything downstream relies on this. It knows no tokeniser.
 """
 
 import re
@@ -21,20 +21,20 @@ _FOREIGN = re.compile(f"[{_DROPPED}\ud800-\udfff]")
 
 
 def normalise(text: str, form: Form = "nfc", lowercase: bool = False) -> str:
-    """`text` in its one spelling. Applying it twice changes nothing more."""
+    """The normalised text. Idempotent."""
     return " ".join(_respelled(text, form, lowercase).split())
 
 
-def words_in_a_row(texts: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> list[str]:
-    """The words of `normalise` of each text, one text after the other, with a space mark behind each text."""
+def words_with_text_ends(texts: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> list[str]:
+    """The normalised words of all texts in one list, with a space mark after each text."""
     if not texts:
         return []
-    behind = f" {SPACE_MARK} "
-    return (behind.join([_respelled(text, form, lowercase) for text in texts]) + behind).split()
+    text_end = f" {SPACE_MARK} "
+    return (text_end.join([_respelled(text, form, lowercase) for text in texts]) + text_end).split()
 
 
 def tidy(text: str) -> str:
-    """Drop control characters and collapse white space: what a model generates, made fit for one line of output."""
+    """`text` on one line: control characters dropped, white space collapsed. For generated text."""
     return " ".join(_UNWANTED.sub("", text).split())
 
 
@@ -44,8 +44,10 @@ def is_dropped(character: str) -> bool:
 
 
 def _respelled(text: str, form: Form, lowercase: bool) -> str:
-    """All of `normalise` but white space."""
-    if not text.isprintable() and _FOREIGN.search(text):  # what is searched for is not printable, and most texts are
+    """`normalise` without collapsing white space."""
+    if not text.isprintable() and _FOREIGN.search(
+        text
+    ):  # a fast test: most texts are printable, and none of these characters is
         # Before the Unicode form: a letter and its accent compose only when nothing stands between them.
         text = _FOREIGN.sub(_replaced, text)
     text = _formed(text, form)
@@ -55,7 +57,7 @@ def _respelled(text: str, form: Form, lowercase: bool) -> str:
 
 
 def _replaced(match: re.Match[str]) -> str:
-    """A surrogate is half a character that cannot be written; its place is kept."""
+    """U+FFFD for a surrogate, nothing for a control character."""
     return "\ufffd" if "\ud800" <= match.group() <= "\udfff" else ""
 
 

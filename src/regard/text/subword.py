@@ -1,7 +1,7 @@
-"""Subwords by sentencepiece: BPE and unigram, with byte fallback, learned and applied.
+"""Subword tokenisers by sentencepiece: BPE and unigram, with byte fallback.
 
-Normalisation is ours (inside sentencepiece it is the identity), and so are reading ids and BPE-dropout: sentencepiece
-learns the pieces and cuts text into them. Knows no files.
+sentencepiece learns the pieces and segments text. Normalisation, decoding and BPE-dropout are our own; inside
+sentencepiece, normalisation is the identity. It opens no files.
 """
 
 import io
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import TextError
 from regard.text.char import frequent_characters
-from regard.text.config import Kind, TextConfig
+from regard.text.config import Kind, OneTextConfig
 from regard.text.normalise import SPACE_MARK, Form, normalise
 from regard.text.vocabulary import BYTE_PIECES, PAD, RESERVED, UNKNOWN, Vocabulary
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from regard.text.dropout import BpeDropout
     from regard.text.packed import Packer
 
-FIXED_PIECES = 2 + len(BYTE_PIECES)  # the end mark, the unknown mark and the bytes are in every vocabulary
-SMALLEST = 300  # the least size that leaves something to learn beside them
-_LONGEST = 1000  # characters in a line given to sentencepiece, which refuses long words and skips long lines
-_BOUNDARY = "\t"  # for learning only; normalised text has none
-_RESERVED_BLOCK = "\u2585"  # sentencepiece learns nothing from a line that holds it
-_FEW = 16  # lines: for more it pays that sentencepiece starts a thread of its own
-_THREADS = 4  # a constant: the number of threads decides in which order unigram's sums are rounded
+FIXED_PIECES = 2 + len(BYTE_PIECES)  # the end mark, the unknown mark and the bytes
+SMALLEST = 300  # the smallest vocabulary size, which leaves room for learned pieces
+_LONGEST = 1000  # characters of a training line; sentencepiece refuses long words and skips long lines
+_BOUNDARY = "\t"  # in training lines only; normalised text has no tab
+_RESERVED_BLOCK = "\u2585"  # sentencepiece skips a training line that contains it
+_FEW = 16  # lines: for more, a thread of sentencepiece is faster
+_THREADS = 4  # constant, because the number of threads changes how unigram's sums are rounded
 
 _PROBE = "The 3 words “naïve”, 中文 and 🙂 <0x41>."
 
 
 class SubwordTokenizer:
-    """A sentencepiece model with our normalisation before it and our reading after it."""
+    """A sentencepiece model with our own normalisation and decoding."""
 
     def __init__(self, model: bytes, kind: Kind, form: Form = "nfc", lowercase: bool = False) -> None:
         """`model` is the content of a `.spm` file. A `TextError` says what is wrong with it."""
@@ -48,7 +48,7 @@ class SubwordTokenizer:
             pieces = [self._processor.id_to_piece(index) for index in range(self._processor.get_piece_size())]
             self.vocabulary = Vocabulary([*pieces, PAD])
             sound = all(piece in self.vocabulary for piece in BYTE_PIECES)
-            # Damage that still parses, in a flag for example, shows in what the model does.
+            # Damage that still parses, such as a changed flag, shows in a round trip.
             sound = sound and self.decode(self.encode(_PROBE)) == self.normalise(_PROBE)
         except (RuntimeError, TextError, UnicodeDecodeError, KeyError, IndexError) as error:
             raise TextError(f"not a sentencepiece model ({_first_line(error)})") from None
@@ -66,14 +66,14 @@ class SubwordTokenizer:
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._cut([self.normalise(text) for text in texts])
+        return self._segment([self.normalise(text) for text in texts])
 
     def packer(self) -> "Packer":
         from regard.text.packed import WordPacker, pack
 
-        # Unigram sums scores over the whole line, and where two cuts are as good the rounding of the sum decides.
+        # Not for unigram: it sums scores over the whole line, and rounding decides between equally good segmentations.
         if self.kind == "bpe" and not any(SPACE_MARK in piece[1:] for piece in self.vocabulary.pieces):
-            return WordPacker(self._cut, self.form, self.lowercase)
+            return WordPacker(self._segment, self.form, self.lowercase)
         return lambda texts: pack(self.encode_batch(texts))
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -85,7 +85,7 @@ class SubwordTokenizer:
     def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
         return self._dropout(ids, probability, generator) if self.kind == "bpe" else list(ids)
 
-    def _cut(self, lines: list[str]) -> list[list[int]]:
+    def _segment(self, lines: list[str]) -> list[list[int]]:
         if len(lines) <= _FEW:
             return [self._processor.encode(line) for line in lines]
         rows: list[list[int]] = self._processor.encode(lines, num_threads=1)
@@ -102,25 +102,25 @@ class SubwordTokenizer:
         return BpeDropout(self.vocabulary, scores)
 
 
-def learn_subword(config: TextConfig, words: Mapping[str, int], lines: Iterable[str]) -> SubwordTokenizer:
+def learn_subword(config: OneTextConfig, words: Mapping[str, int], lines: Iterable[str]) -> SubwordTokenizer:
     """A tokeniser learned from the counted words of normalised lines (bpe), or from the lines themselves (unigram)."""
     import sentencepiece
 
     size = max(config.vocabulary, SMALLEST)
-    spelled = _spelled_in_bytes(words, config.character_coverage, size - FIXED_PIECES)
-    # BPE counts the words first of all, so it may as well be told them; unigram looks at whole lines.
+    in_bytes = _characters_in_bytes(words, config.character_coverage, size - FIXED_PIECES)
+    # BPE only needs word counts; unigram needs whole lines.
     counted = config.kind == "bpe"
-    told = _counted_for_learning(words, spelled) if counted else _for_learning(lines, spelled)
+    training_lines = _word_count_lines(words, in_bytes) if counted else _training_lines(lines, in_bytes)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=told,
+            sentence_iterator=training_lines,
             input_format="tsv" if counted else "text",
             model_writer=model,
             model_type=config.kind,
             vocab_size=size,
-            hard_vocab_limit=False,  # a small corpus gives fewer pieces, and no error
-            character_coverage=1.0,  # its own starts at 0.98; ours is in the lines
+            hard_vocab_limit=False,  # a small corpus gives fewer pieces instead of an error
+            character_coverage=1.0,  # rare characters are already cut out of the training lines
             required_chars=SPACE_MARK,
             pretokenization_delimiter=_BOUNDARY,
             max_sentence_length=_LONGEST * len(UNKNOWN),  # in bytes
@@ -143,21 +143,21 @@ def learn_subword(config: TextConfig, words: Mapping[str, int], lines: Iterable[
     return SubwordTokenizer(model.getvalue(), config.kind, config.form, config.lowercase)
 
 
-def _counted_for_learning(words: Mapping[str, int], spelled: set[str]) -> Iterator[str]:
-    """Each word and how often it occurs, as sentencepiece reads them in its format "tsv"."""
+def _word_count_lines(words: Mapping[str, int], in_bytes: set[str]) -> Iterator[str]:
+    """`word<TAB>count` lines, sentencepiece's input format "tsv"."""
     for word, count in words.items():
-        for part in _for_learning([word], spelled):
-            # The tab is taken in this format, but sentencepiece reads its own marks as boundaries too.
+        for part in _training_lines([word], in_bytes):
+            # The tab separates the count here. sentencepiece also takes its own <unk> as a boundary.
             yield f"{part.replace(_BOUNDARY, UNKNOWN)}\t{count}"
 
 
-def _for_learning(lines: Iterable[str], spelled: set[str]) -> Iterator[str]:
-    """The lines as sentencepiece reads them: short enough, and with a boundary where no piece may reach across."""
-    table = dict.fromkeys(map(ord, spelled), _BOUNDARY)
+def _training_lines(lines: Iterable[str], in_bytes: set[str]) -> Iterator[str]:
+    """Lines for sentencepiece's trainer: short enough, with a boundary that no piece may cross around characters in bytes."""
+    table = dict.fromkeys(map(ord, in_bytes), _BOUNDARY)
     for line in lines:
-        rest = line.translate(table) if not spelled.isdisjoint(line) else line
+        rest = line.translate(table) if not in_bytes.isdisjoint(line) else line
         if "<" in rest:
-            rest = RESERVED.sub(rf"<{_BOUNDARY}\1>", rest)  # so that no learned piece looks like a reserved one
+            rest = RESERVED.sub(rf"<{_BOUNDARY}\1>", rest)  # no learned piece may equal a reserved one
         while len(rest) > _LONGEST:
             space = rest.rfind(" ", 1, _LONGEST + 1)
             cut = space if space > 0 else _LONGEST
@@ -167,11 +167,11 @@ def _for_learning(lines: Iterable[str], spelled: set[str]) -> Iterator[str]:
             yield rest
 
 
-def _spelled_in_bytes(words: Mapping[str, int], coverage: float, room: int) -> set[str]:
-    """The characters of the corpus that get no piece.
+def _characters_in_bytes(words: Mapping[str, int], coverage: float, room: int) -> set[str]:
+    """The rare characters that are spelled in bytes instead of getting a piece.
 
-    They are the rarest, by the coverage wanted. Where there are more different characters than room for pieces, the
-    most frequent get half of the room, so that something can be learned in the other half.
+    `coverage` decides how many. If not all characters fit, the most frequent get half of the room; the other half is
+    left for longer pieces.
     """
     characters: set[str] = set().union(*words)
     fit = len(characters) + 1 < room  # the space has a piece too

@@ -1,4 +1,4 @@
-"""What every tokeniser does. Nothing outside of this room knows which kind it holds.
+"""The `Tokenizer` protocol. Nothing outside of this room depends on the kind of a tokeniser.
 
 The contract: `decode(encode(x)) == normalise(x)` for every `str`, whatever the tokeniser was learned from.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Tokenizer(Protocol):
-    """Text to ids and back."""
+    """Encodes text into ids and decodes ids into text."""
 
     @property
     def kind(self) -> str:
@@ -35,11 +35,11 @@ class Tokenizer(Protocol):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The pieces."""
+        """The pieces and their ids."""
         ...
 
     def normalise(self, text: str) -> str:
-        """The spelling that `encode` reads and `decode` gives back."""
+        """The normalised text: what `decode(encode(text))` returns."""
         ...
 
     def encode(self, text: str) -> list[int]:
@@ -51,11 +51,11 @@ class Tokenizer(Protocol):
         ...
 
     def packer(self) -> "Packer":
-        """A function that encodes many texts at once into one array; it may remember words from call to call."""
+        """A function that encodes many texts into one array; it may cache words between calls."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """One line of text. End marks and padding are ignored, invalid bytes become U+FFFD, a line break a space."""
+        """One line of text. End marks and padding are ignored. Invalid bytes become U+FFFD, line breaks become spaces."""
         ...
 
     def words(self, ids: Sequence[int]) -> list[int]:
@@ -63,14 +63,14 @@ class Tokenizer(Protocol):
         ...
 
     def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
-        """`ids` cut anew with BPE-dropout, spelling the same text; unchanged where the kind is not `bpe`."""
+        """A random segmentation of the same text by BPE-dropout; `ids` unchanged if the kind is not `bpe`."""
         ...
 
     def files(self) -> dict[str, bytes]:
-        """What must be stored to have this tokeniser again: file suffix to content."""
+        """The files that store this tokeniser: file suffix -> content."""
         ...
 
 
 def word_ends(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
-    """Where the last token of each word stands; to one who reads from left to right, the whole word is known there."""
+    """The position of the last token of each word, where a left-to-right model has read the whole word."""
     return [place for place, (word, following) in enumerate(pairwise([*tokenizer.words(ids), -1])) if word != following]

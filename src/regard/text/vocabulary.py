@@ -1,7 +1,7 @@
-"""Pieces and their ids, and how a row of ids reads as text.
+"""Vocabularies: pieces, their ids, and decoding.
 
-All tokenisers share one spelling: `</s>` is 0, `<unk>` is 1, `<pad>` is last; `▁` is a space; `<0x00>` to `<0xFF>` are
-single bytes of UTF-8. So reading ids is written once, here. Knows nothing of how text is cut into pieces.
+All tokenisers share the same conventions: `</s>` is 0, `<unk>` is 1, `<pad>` is last; `▁` is a space; `<0x00>` to
+`<0xFF>` are single bytes of UTF-8. Decoding is therefore the same for all. It does not know how text is segmented.
 """
 
 import re
@@ -51,11 +51,11 @@ class Vocabulary:
         return hash(self.pieces)
 
     def id_of(self, piece: str) -> int:
-        """The id of a piece; a `KeyError` where there is none, since no text is ever unknown."""
+        """The id of a piece; a `KeyError` if there is none, since every text can be spelled in bytes."""
         return self._ids[piece]
 
     def ids_of(self, pieces: Sequence[str]) -> tuple[int, ...]:
-        """`id_of` each of them."""
+        """The id of each piece."""
         ids = self._ids
         return tuple([ids[piece] for piece in pieces])
 
@@ -70,18 +70,18 @@ class Vocabulary:
         return [self._ids[BYTE_PIECES[byte]] for byte in text.encode("utf-8")]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The text of `ids`: one line, tidy, without the end mark and padding. Bytes that are no UTF-8 read U+FFFD."""
+        """The text of `ids` on one line, without end mark and padding. Invalid UTF-8 becomes U+FFFD."""
         joined = self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return tidy(joined.replace(SPACE_MARK, " "))
 
     def words(self, ids: Sequence[int]) -> list[int]:
         """For each id the index of the word of `text(ids).split(" ")` that it belongs to.
 
-        An id that shows nothing (a lone space mark, a control byte) belongs to the word that follows; at the end of the
-        line (the end mark, padding) to the last word; and to 0 where the text is empty.
+        An id without visible text (a lone space mark, a control byte) belongs to the following word; at the end of the
+        line (the end mark, padding) to the last word; and to 0 if the text is empty.
         """
-        # Each byte of the line gets the index of its word, or None where it shows nothing. Reading invalid bytes as
-        # one surrogate each, instead of U+FFFD for several, keeps count of the bytes and moves no word boundary.
+        # Each byte of the line gets the index of its word, or None if it is not visible. Invalid bytes are decoded as
+        # one surrogate each, so that bytes can be counted; U+FFFD may stand for several.
         lengths = [len(self._spellings[index].encode("utf-8", "surrogateescape")) for index in ids]
         line = self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
         owners: list[int | None] = []
@@ -107,7 +107,7 @@ class Vocabulary:
 
 
 def _spelling(piece: str) -> str:
-    """What a piece contributes to the line; a byte above 0x7F as Python's escape for an undecoded byte."""
+    """The text of a piece; a byte above 0x7F is a surrogate escape."""
     if piece in (END, PAD):
         return ""
     if piece == UNKNOWN:
@@ -119,7 +119,7 @@ def _spelling(piece: str) -> str:
 
 
 def _words_of_tokens(lengths: Sequence[int], owners: Sequence[int | None], last: int) -> list[int]:
-    """The word of each token from the words of its bytes, read from the right: what shows nothing takes what follows."""
+    """The word of each token, from the words of its bytes. A token without visible bytes gets the word after it."""
     words: list[int] = []
     end, following = len(owners), last
     for length in reversed(lengths):

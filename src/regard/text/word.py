@@ -1,7 +1,7 @@
-"""Words between spaces. The most frequent have a piece each; any other word is spelled in bytes.
+"""A word tokeniser: one piece for each frequent word, bytes for any other word. White space separates words.
 
-A known word `low` is the piece `▁low`. An unknown one is the piece `▁` followed by the bytes of its UTF-8, so the text
-always comes back exactly. Knows no files.
+A word of the vocabulary, `low`, is the piece `▁low`. Any other word is the piece `▁` followed by the bytes of its
+UTF-8, so decoding gives the text back exactly. It opens no files.
 """
 
 import json
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from regard.errors import TextError
-from regard.text.config import TextConfig
+from regard.text.config import OneTextConfig
 from regard.text.normalise import SPACE_MARK, Form, normalise
 from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from regard.text.packed import Packer
 
-_TEXTS = 1000  # counted at once
+_CHUNK_TEXTS = 1000  # counted at once
 
 
 class WordTokenizer:
-    """Words of a fixed list, and bytes."""
+    """A tokeniser whose pieces are the words of a fixed list, and bytes."""
 
     kind = "word"
 
@@ -37,14 +37,14 @@ class WordTokenizer:
         self.vocabulary = Vocabulary(
             [END, UNKNOWN, *BYTE_PIECES, SPACE_MARK, *(SPACE_MARK + word for word in words), PAD]
         )
-        self._known = {word: [self.vocabulary.id_of(SPACE_MARK + word)] for word in words}
+        self._ids_of_word = {word: [self.vocabulary.id_of(SPACE_MARK + word)] for word in words}
         self._space = self.vocabulary.id_of(SPACE_MARK)
 
     def normalise(self, text: str) -> str:
         return normalise(text, self.form, self.lowercase)
 
     def encode(self, text: str) -> list[int]:
-        return [index for word in self.normalise(text).split() for index in self._cut(word)]
+        return [index for word in self.normalise(text).split() for index in self._word_ids(word)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
@@ -52,7 +52,7 @@ class WordTokenizer:
     def packer(self) -> "Packer":
         from regard.text.packed import WordPacker
 
-        return WordPacker(lambda words: [self._cut(word) for word in words], self.form, self.lowercase)
+        return WordPacker(lambda words: [self._word_ids(word) for word in words], self.form, self.lowercase)
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.vocabulary.text(ids)
@@ -63,28 +63,28 @@ class WordTokenizer:
     def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
         return list(ids)
 
-    def _cut(self, word: str) -> list[int]:
-        return self._known.get(word) or [self._space, *self.vocabulary.bytes_of(word)]
+    def _word_ids(self, word: str) -> list[int]:
+        return self._ids_of_word.get(word) or [self._space, *self.vocabulary.bytes_of(word)]
 
     def files(self) -> dict[str, bytes]:
-        return {".vocab.json": (json.dumps(list(self._known), ensure_ascii=False, indent=0) + "\n").encode()}
+        return {".vocab.json": (json.dumps(list(self._ids_of_word), ensure_ascii=False, indent=0) + "\n").encode()}
 
 
-def learn_word(config: TextConfig, words: Mapping[str, int]) -> WordTokenizer:
-    """The most frequent of the counted words; of equally frequent ones the first in code point order."""
+def learn_word(config: OneTextConfig, words: Mapping[str, int]) -> WordTokenizer:
+    """A tokeniser of the most frequent of the counted words. Ties are broken by code point."""
     ordered = sorted(words, key=lambda word: (-words[word], word))
     return WordTokenizer(ordered[: config.vocabulary], config.form, config.lowercase)
 
 
 def count_words(texts: Iterable[str], form: Form = "nfc", lowercase: bool = False) -> Counter[str]:
-    """How often each word occurs in the normalised texts."""
-    # What stands between white space can be normalised by itself, so each different one is normalised once.
-    found: Counter[str] = Counter()
+    """Word -> number of its occurrences in the normalised texts."""
+    # Normalising never joins words across white space, so each different raw word is normalised once.
+    raw_counts: Counter[str] = Counter()
     stream = iter(texts)
-    while some := list(islice(stream, _TEXTS)):
-        found.update(" ".join(some).split())
+    while chunk := list(islice(stream, _CHUNK_TEXTS)):
+        raw_counts.update(" ".join(chunk).split())
     counts: Counter[str] = Counter()
-    for spelling, count in found.items():
-        for word in normalise(spelling, form, lowercase).split():
+    for raw_word, count in raw_counts.items():
+        for word in normalise(raw_word, form, lowercase).split():
             counts[word] += count
     return counts

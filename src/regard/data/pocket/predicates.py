@@ -271,7 +271,7 @@ OPEN = (with_thing, with_thing_pronoun, with_person, with_person_pronoun, speaki
 
 
 def action(draft: Draft, subject: Nominal, form: Tense, negative: bool) -> Predicate:
-    """What a person or an animal does."""
+    """A predicate of a person or an animal."""
     if subject.kind == "animal":
         return animal_predicate(draft, subject, form, negative)
     if form in EMBEDDING and draft.chance(0.13):

@@ -78,7 +78,7 @@ def about_subject(draft: Draft) -> Sides:
 
 
 def about_object(draft: Draft) -> Sides:
-    """What and whom: "qu'est-ce que tu lis ?", "who do you see?"."""
+    """Questions with what and whom: "qu'est-ce que tu lis ?", "who do you see?"."""
     subject, tense = someone(draft), draft.choose(TENSES)
     mark, own = draft.mark(), draft.mark()
     if draft.chance(0.6):

@@ -166,7 +166,7 @@ def state(draft: Draft) -> Sides:
 
 
 def idiomatic(draft: Draft) -> Sides:
-    """What French says with "avoir", and idioms."""
+    """Sentences that use "avoir" in French, and idioms."""
     tense, negative = draft.choose(STATE_TENSES), draft.chance(0.18)
     way = draft.random()
     if way < 0.08:

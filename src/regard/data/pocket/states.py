@@ -1,4 +1,4 @@
-"""What persons and things are in the pocket corpus, and the idioms that say it with other verbs.
+"""States of persons and things in the pocket corpus, and the idioms that express them with other verbs.
 
 "être" with adjectives, trades and places; "avoir" where English is ("j'ai faim", "I am hungry"); the verbs that turn
 the sentence round ("tu me manques", "I miss you"); and idioms whose words are translated as a whole, all linked to

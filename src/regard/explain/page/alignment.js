@@ -5,7 +5,7 @@ import { hideTip, showTip } from "./tip.js";
 
 const CELL = { least: 18, most: 44 };
 
-// Which cell lies where, for a frame of some width.
+// The geometry of the cells in a frame of the given width.
 function mapLayout(map, width) {
   const across = map.source_words.map((word) => textWidth(shorten(word)));
   const left = Math.max(24, ...map.target_words.map((word) => textWidth(shorten(word)))) + 14;
@@ -17,11 +17,11 @@ function mapLayout(map, width) {
   return { left, head, cell, ...size };
 }
 
-// A chooser and the map of what is chosen: sentences, if it is not said that they differ in something else.
+// A selector and the map of the selected item. The items are sentences unless the caller names them otherwise.
 export function alignmentView(parent, maps, names = null, what = "sentence") {
   let chosen = 0;
   let width = 0;
-  let focus = null; // [source, target] of the cell that is pointed at
+  let focus = null; // [source, target] of the cell under the pointer
   let parts = null;
 
   const frame = make("div", { class: "scroll" });
@@ -111,7 +111,7 @@ export function alignmentView(parent, maps, names = null, what = "sentence") {
     return inside ? [source, target] : null;
   }
 
-  // Points at a cell: its row and column, its two words, and the number itself.
+  // Highlights the row and column of a cell and shows its two words and its weight.
   function look(cell, event) {
     focus = cell;
     const { place, x, y, sources, targets, bands } = parts;

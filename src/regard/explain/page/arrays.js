@@ -10,7 +10,7 @@ function numbers({ float32, values }) {
   return new Float32Array(bytes.buffer);
 }
 
-// `at(2, 1)` is what stands at these places of the first axes: a number where all are named, else a part of the same memory.
+// `at(2, 1)` indexes the first axes: a number if all axes are given, else a view of the same memory.
 export function arrayOf(packed) {
   if (!unpacked.has(packed)) {
     const data = numbers(packed);

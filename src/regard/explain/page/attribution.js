@@ -1,4 +1,4 @@
-// Attribution beside attention: three maps of the same words, and how far they agree.
+// Attention, occlusion and integrated gradients: three maps of the same words, and their agreement.
 import { arrayOf } from "./arrays.js";
 import { make } from "./dom.js";
 import { exact } from "./format.js";

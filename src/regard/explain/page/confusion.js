@@ -1,4 +1,4 @@
-// How often each label was taken for each: a table of counts.
+// The confusion matrix of a classifier, as a table of counts.
 import { make } from "./dom.js";
 import { grouped } from "./format.js";
 

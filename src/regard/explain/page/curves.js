@@ -5,7 +5,7 @@ import { hideTip, showTip } from "./tip.js";
 
 const MARGIN = { top: 10, right: 16, bottom: 28, left: 54 };
 
-// The step that all charts point at.
+// The step under the cursor, shared by all charts.
 export function sharedCursor() {
   const listeners = new Set();
   return {
@@ -54,7 +54,7 @@ function verticalScale(values, logarithmic, fromZero, count) {
   return { place: (value) => (value - low) / (high - low), ticks: linearTicks(low, high, count) };
 }
 
-// The point of a curve whose step is nearest.
+// The point of a curve that is nearest to a step.
 function nearest(points, step) {
   let [low, high] = [0, points.length - 1];
   while (high - low > 1) {
@@ -152,7 +152,7 @@ export function chart(parent, spec, cursor) {
     return draw("g", {}, path, dots);
   }
 
-  // Steps whose value was not a number: a curve cannot show them, so the axis does.
+  // Steps whose value is not finite are marked on the axis.
   function lostMarks() {
     const foot = MARGIN.top + layout.inner.height;
     return (spec.lost ?? []).slice(0, 500).map((step) => {

@@ -25,7 +25,7 @@ export function draw(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// A sentence or a word of some language, which may run from right to left.
+// A text element with its language; the text may run from right to left.
 export function prose(tag, text, language, className) {
   return make(tag, { class: className, dir: "auto", lang: language }, text);
 }
@@ -44,10 +44,10 @@ export function onWidth(element, render) {
   new ResizeObserver(() => requestAnimationFrame(look)).observe(element);
 }
 
-let themed = []; // elements, and what paints each again
+let themed = []; // elements and their repaint functions
 
 new MutationObserver(() => {
-  themed = themed.filter(({ element }) => element.isConnected); // what was replaced meanwhile is not seen again
+  themed = themed.filter(({ element }) => element.isConnected); // drop elements that left the page
   for (const { repaint } of themed) repaint();
 }).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 
@@ -71,7 +71,7 @@ export function shorten(text, limit = 16) {
   return characters.length <= limit ? text : characters.slice(0, limit - 1).join("") + "…";
 }
 
-// What stands in the place of something that is not there.
+// A placeholder for missing content.
 export function empty(text) {
   return make("p", { class: "empty" }, text);
 }

@@ -1,4 +1,4 @@
-// How gradients flow: heat maps of the network's parts by step, input at the top, with logarithmic colours.
+// Gradient flow: heat maps of the network's parts by step, input at the top, on a logarithmic colour scale.
 import { sharedCursor } from "./curves.js";
 import { draw, make, onWidth, textWidth } from "./dom.js";
 import { exact, grouped, plural, tick } from "./format.js";
@@ -9,14 +9,14 @@ const LABEL = 11.5; // the size of .tick
 const RULE_OF_THUMB = 1e-3;
 const NUMBERS = [["gradient", "gradient"], ["weight", "weights"], ["update", "update"], ["ratio", "update / weights"]];
 
-// Logarithms of the lowest and highest number, a few outliers left aside: those have the shade of the end.
+// Logarithms of the lowest and highest number without outliers, which get the colours of the ends.
 function usualRange(rows) {
   const logs = rows.flat().filter((value) => value > 0).map(Math.log10).sort((a, b) => a - b);
   const at = (part) => logs[Math.round(part * (logs.length - 1))] ?? 0;
   return [at(0.02), at(0.98)];
 }
 
-// At least two powers of ten: noise shall look like noise.
+// At least two powers of ten, so that noise does not fill the whole scale.
 function sequential(rows) {
   const [low, high] = usualRange(rows);
   const wider = Math.max(0, 2 - (high - low)) / 2;
@@ -45,7 +45,7 @@ function flowMap(parent, flow, spec, cursor) {
   const title = make("span", { class: "chart-title" }, spec.title, " ", make("span", { class: "unit" }, spec.unit));
   parent.append(make("figure", { class: "chart flow" }, make("figcaption", {}, title), frame, legend()));
   let parts = null;
-  let focus = null; // [part, column] of the cell that is pointed at
+  let focus = null; // [part, column] of the cell under the pointer
 
   function legend() {
     const ends = [scale.low, (scale.low + scale.high) / 2, scale.high].map((power) => tick(Number((10 ** power).toPrecision(1))));
@@ -77,7 +77,7 @@ function flowMap(parent, flow, spec, cursor) {
       if (value === null) return;
       const along = value > 0 ? (Math.log10(value) - scale.low) / (scale.high - scale.low) : 0;
       const level = Math.round(Math.max(0, Math.min(1, along)) * (LEVELS - 1));
-      // A hair wider than its place, so that no line of background shines through between two cells.
+      // Slightly wider than the cell, so that no background shows between two cells.
       cells[level].push(`M${x(column).toFixed(2)},${place.tops[part]}h${(place.cell + 0.3).toFixed(2)}v${place.row - 1}h${(-place.cell - 0.3).toFixed(2)}z`);
     }));
     const shades = cells.map((found, level) => found.length > 0
@@ -159,7 +159,7 @@ function flowMap(parent, flow, spec, cursor) {
   onWidth(frame, render);
 }
 
-// What the map comes to, in words: how much of a gradient is left at the first block of each stack.
+// A summary in words: the gradient at the first block of each stack, relative to the last.
 function depthNote(flow) {
   const factor = ([first, last], column) => flow.gradient[first][column] / flow.gradient[last][column];
   const columns = [...new Set([0, flow.steps.length - 1])];
@@ -184,7 +184,7 @@ function twoDigits(value) {
   return tick(Number(value.toPrecision(2)));
 }
 
-// `flow` is what the report made of the log: steps, parts, and a row a part of each number.
+// `flow` is the result of `gradient_flow` in flow.py.
 export function flowView(parent, flow) {
   if (flow.jumps.length) parent.append(jumpWarning(flow));
   const place = make("div", { class: "charts even" });

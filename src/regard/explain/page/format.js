@@ -1,11 +1,11 @@
-// Numbers and names as a person reads them.
+// Formats numbers and names for display.
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-// A number by its kind, short enough for a headline.
-export function headline(value, kind) {
-  if (kind === "percent") return `${(100 * value).toFixed(1)} %`;
-  if (kind === "ratio") return value.toFixed(3);
+// A number by its kind, short enough for a headline; digits are the decimal places of a percentage or a ratio.
+export function headline(value, kind, digits) {
+  if (kind === "percent") return `${(100 * value).toFixed(digits)} %`;
+  if (kind === "ratio") return value.toFixed(digits);
   if (kind === "duration") return duration(value);
   if (kind === "count") return compact(value);
   return value >= 1000 ? GROUPED.format(value) : value.toFixed(value < 10 ? 2 : 1);
@@ -46,7 +46,7 @@ export function tick(value) {
   return size >= 1e4 ? compact(value) : String(Number(value.toPrecision(6)));
 }
 
-// "fr" -> "French", and what is not a language code as it is.
+// "fr" -> "French"; other text is returned unchanged.
 export function languageName(code) {
   if (!code) return null;
   try {

@@ -1,4 +1,4 @@
-// Every layer and head of an attention at a glance, and one of them in detail.
+// Small maps of all layers and heads of an attention, and one of them in detail.
 import { arrayOf } from "./arrays.js";
 import { make, onTheme } from "./dom.js";
 import { matrixView } from "./matrix.js";
@@ -9,7 +9,7 @@ export const ATTENTIONS = {
   encoder: { name: "encoder", tells: "Where each token of the source (rows) looks in the source (columns)." },
 };
 
-// The tokens that an attention's queries (rows) and keys (columns) stand for. The decoder reads what it said one step later.
+// The tokens that an attention's queries (rows) and keys (columns) stand for. The decoder's inputs are shifted by one: it reads each token one step after it generated it.
 export function labelsOf(explanation, kind) {
   const [source, target] = [explanation.source.tokens, explanation.target.tokens];
   if (kind === "encoder") return { rows: source, columns: source };
@@ -20,7 +20,7 @@ export function kindsOf(explanation) {
   return Object.keys(ATTENTIONS).filter((kind) => explanation.attention[kind]);
 }
 
-// Buttons of which one is pressed.
+// A group of buttons, one of which is pressed.
 export function choice(names, chosen, choose, label) {
   const buttons = names.map(([value, text]) => make("button", {
     type: "button", "aria-pressed": String(value === chosen), click: () => {
@@ -33,7 +33,7 @@ export function choice(names, chosen, choose, label) {
 
 let well = null;
 
-// The colour of a map as three numbers, whichever way the style spells it.
+// The colour of a map as [red, green, blue], from any CSS notation.
 function ink() {
   well ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   well.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--colour-1");
@@ -80,7 +80,7 @@ export function headsView(parent, explanation) {
     const weights = arrayOf(explanation.attention[kind]);
     [layer, head] = [weights.shape[0] - 1, 0];
     note.textContent = ATTENTIONS[kind].tells;
-    beside.style.flexBasis = `${10 + 1.2 * weights.shape[3]}rem`; // a long sentence needs the whole width, and has it below
+    beside.style.flexBasis = `${10 + 1.2 * weights.shape[3]}rem`; // a long sentence wraps below and gets the full width
     const [layers, heads] = weights.shape;
     const numbers = Array.from({ length: heads }, (_, index) => make("th", { scope: "col" }, `head ${index + 1}`));
     const rows = Array.from({ length: layers }, (_, l) => make("tr", {},

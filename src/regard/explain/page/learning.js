@@ -1,4 +1,4 @@
-// How a run learned: its curves, and every validation as a table.
+// The learning curves of a run, and a table of its validations.
 import { chart, sharedCursor } from "./curves.js";
 import { empty, make } from "./dom.js";
 import { duration, exact, grouped, plural } from "./format.js";
@@ -7,18 +7,13 @@ const COLUMNS = [
   ["step", "step", grouped],
   ["seconds", "time", duration],
   ["loss", "loss", exact],
-  ["perplexity", "perplexity", exact],
-  ["bleu", "BLEU", exact],
-  ["chrf", "chrF", exact],
-  ["exact_match", "exact match", (part) => `${exact(100 * part)} %`],
-  ["perplexity_word", "perplexity per word", exact],
-  ["bits_per_byte", "bits per byte", exact],
-  ["accuracy", "accuracy", (part) => `${exact(100 * part)} %`],
-  ["f1", "F1", exact],
-];
+]; // columns of every validation; the logged scores follow
+const DRAWN_AT_FIRST = 2; // curves of a chart that are visible at first; a click on a name shows the others
+const CURVE_COLOURS = [2, 3, 1];
 
-function validationTable(validations, best) {
-  const columns = COLUMNS.filter(([name]) => validations.some((event) => event[name] !== null));
+function validationTable({ validations, logged_scores: names, scores }, best) {
+  const spelled = ({ unit }) => (unit === "%" ? (part) => `${exact(100 * part)} %` : exact);
+  const columns = [...COLUMNS, ...names.map((name) => [name, scores[name].heading, spelled(scores[name])])].filter(([name]) => validations.some((event) => event[name] !== null));
   const rows = validations.map((event) => make("tr", { class: event.step === best ? "right" : null },
     columns.map(([name, , spell], index) =>
       make(index ? "td" : "th", { scope: index ? null : "row" }, event[name] === null ? "–" : spell(event[name])))));
@@ -28,8 +23,27 @@ function validationTable(validations, best) {
   return make("details", { class: "card" }, make("summary", {}, title), make("div", { class: "scroll" }, table));
 }
 
-// The large charts of a run and the small ones, by what the log holds.
-function chartSpecs(curves) {
+// Charts of the scores that were logged. Those with the same largest value share a chart; one without has its own.
+function scoreCharts(curves, scores) {
+  const charts = new Map();
+  for (const name of Object.keys(curves)) {
+    const key = scores[name].highest === null ? name : `${scores[name].better} ${scores[name].highest}`;
+    charts.set(key, [...(charts.get(key) ?? []), name]);
+  }
+  return [...charts.values()].map((names) => {
+    const [first] = names.map((name) => scores[name]);
+    const series = names.map((name, index) => ({
+      name: scores[name].column, look: "dots", colour: CURVE_COLOURS[index % CURVE_COLOURS.length], hidden: index >= DRAWN_AT_FIRST,
+      points: scores[name].unit === "%" ? curves[name].map(([step, part]) => [step, 100 * part]) : curves[name],
+    }));
+    const lower = first.better === "lower";
+    const unit = ["validation", names.length === 1 && first.unit, lower && "lower is better"].filter(Boolean).join(", ");
+    return { title: names.length > 1 ? "Quality" : first.label, unit, fromZero: !lower, scales: lower, series };
+  });
+}
+
+// The large charts of a run and the small ones, by the fields of its log.
+function chartSpecs(curves, scores) {
   const line = (name, points, look = "line", colour = 1) => ({ name, points, look, colour });
   const large = [
     {
@@ -41,10 +55,7 @@ function chartSpecs(curves) {
         line("validation", curves.validation_loss, "dots", 2),
       ],
     },
-    {
-      title: "Quality", unit: "validation", fromZero: true,
-      series: [line("BLEU", curves.bleu, "dots", 2), line("chrF", curves.chrf, "dots", 3)],
-    },
+    ...scoreCharts(curves.scores, scores),
   ];
   const small = [
     { title: "Learning rate", series: [line("learning rate", curves.learning_rate)] },
@@ -60,8 +71,9 @@ function chartSpecs(curves) {
   };
 }
 
-export function learningView(parent, { curves, validations, status }) {
-  const specs = chartSpecs(curves);
+export function learningView(parent, data) {
+  const { curves, validations, scores, status } = data;
+  const specs = chartSpecs(curves, scores);
   const points = [...specs.large, ...specs.small].flatMap((spec) => spec.series.flatMap((curve) => curve.points));
   if (points.length === 0) {
     const nothing = "No step has been logged yet: there is nothing to draw.";
@@ -86,5 +98,5 @@ export function learningView(parent, { curves, validations, status }) {
       place.append(empty("No validation has been made yet: its scores will be drawn here."));
     }
   }
-  if (validations.length) parent.append(validationTable(validations, curves.best_step));
+  if (validations.length) parent.append(validationTable(data, curves.best_step));
 }

@@ -1,4 +1,4 @@
-// The line at the top of every page: whose it is, what kind of page, and the choice of dark or light.
+// The header of every page: title, kind of page, and the dark or light switch.
 import { draw, make } from "./dom.js";
 
 function eye() {

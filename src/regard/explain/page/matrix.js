@@ -1,4 +1,4 @@
-// Heat maps on a canvas, which stay fluid with tens of thousands of cells; labels and the pointer are drawn over it.
+// Heat maps on a canvas, fast with tens of thousands of cells. Labels and the pointer are drawn over it.
 import { draw, make, onTheme, onWidth, shorten, textWidth } from "./dom.js";
 import { exact } from "./format.js";
 import { hideTip, showTip } from "./tip.js";
@@ -10,7 +10,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Paints rows x columns cells of some size; strength runs from -1 to 1, and what is negative has the other colour.
+// Paints rows x columns cells. `strength` is from -1 to 1; negative values have the second colour.
 export function paint(canvas, rows, columns, cell, gap, strength) {
   const dense = Math.min(2, devicePixelRatio || 1);
   const [width, height] = [columns * cell, rows * cell];
@@ -19,7 +19,7 @@ export function paint(canvas, rows, columns, cell, gap, strength) {
   const context = canvas.getContext("2d");
   context.scale(dense, dense);
   const [positive, negative] = [colour("--colour-1"), colour("--colour-2")];
-  let last = 0; // the sign of the cell before: to set a colour costs more than to paint a cell
+  let last = 0; // the sign of the previous cell: setting a colour is slower than painting a cell
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
       const value = Math.max(-1, Math.min(1, strength(row, column)));
@@ -34,7 +34,7 @@ export function paint(canvas, rows, columns, cell, gap, strength) {
   }
 }
 
-// The largest absolute value that is finite, for a scale; 1 where there is none.
+// The largest finite absolute value; 1 if there is none.
 export function largest(values) {
   let most = 0;
   for (const value of values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
@@ -132,7 +132,7 @@ export function matrixView(parent, spec) {
   onTheme(canvas, repaint);
 }
 
-// A vector as a row of cells, each of which tells its number. `scale`: the value of full colour.
+// A vector as a row of cells with tooltips. `scale`: the value of full colour.
 export function strip(values, name, scale = largest(values), cell = 6) {
   const canvas = make("canvas", {
     class: "strip", role: "img", "aria-label": `${name}: ${values.length} numbers`, pointerleave: hideTip,

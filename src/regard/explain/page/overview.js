@@ -1,6 +1,6 @@
-// The top of a run's page: what was trained, what it came to in a sentence, and the headline numbers.
+// The top of a run's page: the model, a summary in words, and the headline numbers.
 import { empty, make } from "./dom.js";
-import { compact, duration, exact, grouped, headline, languageName, plural } from "./format.js";
+import { compact, duration, exact, headline, languageName, plural } from "./format.js";
 import { masthead } from "./masthead.js";
 
 const REASONS = {
@@ -11,8 +11,8 @@ const REASONS = {
   counted: "its corpus was counted",
 };
 
-// What the run came to, in a few sentences.
-function story({ metrics, status }) {
+// A summary of the run in a few sentences.
+function story({ metrics, highlights, status }) {
   const seconds = metrics.seconds ?? status.seconds;
   const steps = metrics.steps ?? status.steps;
   const sentences = [];
@@ -20,21 +20,18 @@ function story({ metrics, status }) {
     const tokens = metrics.tokens ? ` and ${compact(metrics.tokens)} target tokens` : "";
     sentences.push(`Trained for ${plural(steps, "step")}${tokens}${seconds ? ` in ${duration(seconds)}` : ""}.`);
   }
-  if (typeof metrics.exact_match === "number" && metrics.sentences) {
-    const right = grouped(Math.round(metrics.exact_match * metrics.sentences));
-    const among = metrics.set === "test" ? "held-out test sentences" : `${metrics.set ?? "evaluated"} sentences`;
-    sentences.push(`${right} of ${grouped(metrics.sentences)} ${among} are translated word for word as the reference.`);
-  }
+  sentences.push(...highlights);
   if (status.reason) sentences.push(`It ended because ${REASONS[status.reason] ?? status.reason}.`);
   else if (steps) sentences.push("The log does not say that the run ended: it is still going on, or it was killed.");
   else sentences.push("No training step has been logged.");
   return sentences.join(" ");
 }
 
-function figureCard(card) {
-  return make("div", { class: `card figure ${card.key}` },
+// Scores are emphasised over times and sizes, except scores with a note.
+function figureCard(card, score) {
+  return make("div", { class: `card figure${score && !score.note ? " score" : ""}` },
     make("dt", {}, card.label),
-    make("dd", { title: exact(card.value) }, headline(card.value, card.kind)),
+    make("dd", { title: exact(card.value) }, headline(card.value, card.kind, score?.digits)),
     card.note && make("dd", { class: "under" }, card.note));
 }
 
@@ -47,6 +44,6 @@ export function overview(parent, data) {
     make("h1", { dir: "auto" }, data.title),
     make("p", { class: "facts" }, facts.join(" · ")),
     make("p", { class: "story" }, story(data)),
-    make("dl", { class: "figures-grid" }, data.cards.map(figureCard)));
-  if (!data.cards.some((card) => ["perplexity", "accuracy"].includes(card.key))) parent.append(empty("The model has not been evaluated yet."));
+    make("dl", { class: "figures-grid" }, data.cards.map((card) => figureCard(card, data.scores[card.key]))));
+  if (!data.cards.some((card) => card.key in data.scores)) parent.append(empty("The model has not been evaluated yet."));
 }

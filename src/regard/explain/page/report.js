@@ -1,4 +1,4 @@
-// The page of a run: reads the data inside of the page and fills it, part by part.
+// The page of a run: builds each part from the data in the page.
 import { alignmentView } from "./alignment.js";
 import { treeView } from "./tree.js";
 import { confusionView } from "./confusion.js";
@@ -14,7 +14,7 @@ import { SENTENCE_PARTS } from "./views.js";
 const data = JSON.parse(document.getElementById("data").textContent);
 const { languages } = data;
 
-// A part of the page with its entry in the contents. A part that fails says so and leaves the others alone.
+// Adds a part and its entry in the contents. An error in one part is shown there and does not affect the others.
 function part(id, name, title, lead, build) {
   const section = make("section", { id, "aria-labelledby": `${id}-title` },
     make("h2", { id: `${id}-title` }, title), lead && make("p", { class: "lead" }, lead));

@@ -1,7 +1,5 @@
-// How to get the same run again: the command, the signatures of the scores, and every setting.
+// How to repeat the run: the command, the signatures of the scores, and every setting.
 import { empty, make } from "./dom.js";
-
-const NAMES = { bleu: "BLEU", chrf: "chrF", ter: "TER" };
 
 function commandCard(command) {
   const code = make("code", {}, command);
@@ -11,7 +9,7 @@ function commandCard(command) {
       await navigator.clipboard.writeText(command);
       button.textContent = "copied";
     } catch {
-      getSelection().selectAllChildren(code); // no clipboard for this page: the text is ready for the keyboard's copy
+      getSelection().selectAllChildren(code); // no clipboard access: select the text so that the user can copy it
       button.textContent = "selected";
     }
   };
@@ -19,10 +17,10 @@ function commandCard(command) {
   return make("div", { class: "card command" }, make("pre", { tabindex: 0 }, code), button);
 }
 
-function signatureTable(signatures, metrics) {
+function signatureTable(signatures, metrics, scores) {
   const rows = Object.entries(signatures).map(([name, signature]) => make("tr", {},
-    make("th", { scope: "row" }, NAMES[name] ?? name),
-    make("td", { class: "number" }, typeof metrics[name] === "number" ? metrics[name].toFixed(2) : ""),
+    make("th", { scope: "row" }, scores[name]?.heading ?? name),
+    make("td", { class: "number" }, typeof metrics[name] === "number" ? metrics[name].toFixed(scores[name]?.digits ?? 2) : ""),
     make("td", {}, make("code", {}, signature))));
   return make("div", { class: "scroll" }, make("table", { class: "signatures" }, make("tbody", {}, rows)));
 }
@@ -34,10 +32,10 @@ function settingsCard(settings) {
   return make("details", { class: "card" }, make("summary", {}, `Settings (${rows.length})`), table);
 }
 
-export function reproductionView(parent, { reproduce, signatures, metrics, settings }) {
+export function reproductionView(parent, { reproduce, signatures, metrics, scores, settings }) {
   parent.append(reproduce ? commandCard(reproduce) : empty("The command of this run was not recorded."));
   if (Object.keys(signatures).length) {
-    parent.append(make("h3", {}, "Signatures of sacreBLEU"), signatureTable(signatures, metrics));
+    parent.append(make("h3", {}, "Signatures of sacreBLEU"), signatureTable(signatures, metrics, scores));
   }
   parent.append(settings.length ? settingsCard(settings) : empty("No settings were recorded."));
 }

@@ -8,7 +8,7 @@ function proof({ nodes, proved }) {
 }
 
 function size({ tree, nodes }) {
-  const continued = tree.nodes.filter((node) => node.hopeful !== null).length; // none of a search without a bound
+  const continued = tree.nodes.filter((node) => node.hopeful !== null).length; // 0 for a search without a bound
   if (nodes !== null && continued < nodes) return `${grouped(continued)} of ${grouped(nodes)} nodes`;
   return `${grouped(tree.nodes.length)} hypotheses`;
 }
@@ -25,7 +25,7 @@ export function searchesView(parent, explanation) {
   for (const search of explanation.searches) {
     const tree = make("div", {});
     const details = make("details", { class: `tree-details ${search.name}`, toggle: () => {
-      if (details.open && !tree.hasChildNodes()) treeView(tree, search.tree); // many nodes: drawn when they are looked at
+      if (details.open && !tree.hasChildNodes()) treeView(tree, search.tree); // large trees are drawn when they are opened
     } }, make("summary", {}, `The tree of ${search.name} search: ${size(search)}`), tree);
     parent.append(details);
   }

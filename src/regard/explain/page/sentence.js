@@ -1,4 +1,4 @@
-// The page of one sentence: reads the explanations inside of the page, and draws each part for every model, side by side.
+// The page of one sentence: draws each part of the explanations for every model, side by side.
 import { empty, make, prose } from "./dom.js";
 import { compact, exact, languageName } from "./format.js";
 import { masthead } from "./masthead.js";
@@ -6,7 +6,7 @@ import { SENTENCE_PARTS } from "./views.js";
 
 const { explanations } = JSON.parse(document.getElementById("data").textContent);
 
-// A part of the page with its entry in the contents, for those explanations that have it. One that fails says so.
+// Adds a part and its entry in the contents, for the explanations that have it. An error is shown in the part.
 function part({ id, name, title, lead, has, build }) {
   const shown = explanations.filter(has);
   if (!shown.length) return;

@@ -1,8 +1,8 @@
-// Sentences beside their references: what changed over training, what went wrong, what went right.
+// Sentences beside their references: samples over training, and the worst and best results.
 import { make, prose, shorten } from "./dom.js";
 import { exact, grouped } from "./format.js";
 
-const DIFF_CELLS = 1e6; // above this the table of the comparison would cost more than it shows
+const DIFF_CELLS = 1e6; // above this the table of the diff is too slow
 
 // For each word of two texts whether the other has it too, in the same order (longest common subsequence).
 export function compareWords(left, right) {
@@ -27,7 +27,7 @@ export function compareWords(left, right) {
   return result;
 }
 
-// A sentence in which the words that the other lacks are marked.
+// A sentence with the words marked that the other one lacks.
 export function marked(words, className, language) {
   const line = make("span", { class: "sentence", dir: "auto", lang: language });
   if (words.length === 0) line.append(make("em", { class: "nothing" }, "(nothing)"));
@@ -39,7 +39,7 @@ function row(label, sentence) {
   return [make("dt", {}, label), make("dd", {}, sentence)];
 }
 
-// The sentences of a list, each with what differs from the reference.
+// A list of sentences with their differences from the references.
 export function sentenceList(parent, sentences, languages) {
   const items = sentences.map((sentence) => {
     const words = compareWords(sentence.hypothesis, sentence.reference);

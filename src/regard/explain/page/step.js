@@ -1,4 +1,4 @@
-// One step in full: what a head asked, what it compared, what it took, and what came of all heads.
+// One attention step in full: query, keys, scores, weights, context, and the output of all heads.
 import { arrayOf } from "./arrays.js";
 import { make } from "./dom.js";
 import { exact } from "./format.js";

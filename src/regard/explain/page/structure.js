@@ -1,4 +1,4 @@
-// How the network is made: positions, neighbours, lengths of states and gradients, and how far influence travels.
+// The structure of the network: positions, nearest embeddings, norms of states and gradients, and the receptive field.
 import { arrayOf } from "./arrays.js";
 import { draw, make, onWidth } from "./dom.js";
 import { exact, tick } from "./format.js";

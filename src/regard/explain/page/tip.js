@@ -1,10 +1,10 @@
-// One small box that follows the pointer or the keyboard's focus. It repeats what is on the page and takes no clicks.
+// A tooltip that follows the pointer or the keyboard focus. It takes no clicks.
 
 const box = document.getElementById("tip");
 box.setAttribute("role", "status");
 box.setAttribute("aria-live", "polite");
 
-// Shows `content` (elements or strings) beside a point of the window, inside of the window.
+// Shows `content` (elements or strings) beside a point, inside the window.
 export function showTip(x, y, ...content) {
   box.replaceChildren(...content);
   box.hidden = false;

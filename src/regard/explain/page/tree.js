@@ -1,4 +1,4 @@
-// The tree of a search: one column a step, what was cut is faded, the path that won runs straight along the top.
+// A search tree: one column per step, cut nodes faded, the winning path along the top.
 import { draw, make, shorten, textWidth } from "./dom.js";
 import { exact, grouped } from "./format.js";
 import { hideTip, showTip } from "./tip.js";
@@ -13,7 +13,7 @@ const STATES = {
   best: "the translation",
 };
 
-// An exact search has a bound in the place of a beam.
+// An exact search has a bound instead of a beam.
 const EXACT_STATES = {
   ...STATES,
   kept: "continued",
@@ -21,7 +21,7 @@ const EXACT_STATES = {
   finished: "the best until then",
 };
 
-// Nodes with their children, parents and whether they lie on the way to the winner.
+// Nodes with their children, parents, and whether they are on the winning path.
 function connect(nodes) {
   const byId = new Map(nodes.map((node) => [node.id, { ...node, children: [], up: null, won: false }]));
   const roots = [];
@@ -35,7 +35,7 @@ function connect(nodes) {
   return { roots, all: [...byId.values()] };
 }
 
-// Rows are packed from the top in every column, in the order of a walk through the tree: so no two edges cross.
+// Fills each column from the top in depth-first order, so that no two edges cross.
 function arrange(roots, withCut) {
   const free = new Map(); // step -> the first free row
   const shown = [];
@@ -64,7 +64,7 @@ function arrange(roots, withCut) {
 
 export function treeView(parent, tree) {
   const { roots, all } = connect(tree.nodes);
-  const pieces = all.some((node) => node.text.includes("▁")); // subwords: the mark stands for the space before a word
+  const pieces = all.some((node) => node.text.includes("▁")); // subwords: the mark is the space before a word
   const bounded = all.some((node) => node.hopeful !== null); // by an exact search
   const frame = make("div", { class: "scroll" });
   const toggle = make("input", { type: "checkbox", checked: true, change: () => render() });
@@ -83,7 +83,7 @@ export function treeView(parent, tree) {
     const edges = shown.filter((node) => node.up).sort((a, b) => a.won - b.won).map((node) => {
       const [x1, y1, x2, y2] = [node.up.x + node.up.width, node.up.y, node.x - 5, node.y];
       const bend = Math.min(GAP, x2 - x1) / 2;
-      const start = Math.max(x1, x2 - GAP); // a short word's line runs on to the end of its column
+      const start = Math.max(x1, x2 - GAP); // extend the line of a short word to the end of its column
       node.edge = draw("path", {
         class: `edge ${node.state}${node.won ? " won" : ""}`,
         d: `M${x1},${y1}H${start}C${start + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`,

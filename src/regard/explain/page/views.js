@@ -1,4 +1,4 @@
-// What can be shown of one explanation, part by part. The page of a sentence shows all, the page of a run some of them.
+// The parts of an explanation that can be shown. The page of a sentence shows all, the page of a run some.
 import { alignmentView } from "./alignment.js";
 import { attributionView } from "./attribution.js";
 import { headsView } from "./heads.js";
@@ -8,7 +8,7 @@ import { stepView } from "./step.js";
 import { structureView } from "./structure.js";
 import { whatIfView } from "./whatif.js";
 
-const SVG_CELLS = 2500; // an alignment of more words is drawn on a canvas
+const SVG_CELLS = 2500; // larger alignments are drawn on a canvas
 
 function alignments(box, { alignments: maps }) {
   const [names, found] = [Object.keys(maps), Object.values(maps)];

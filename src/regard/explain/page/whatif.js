@@ -1,4 +1,4 @@
-// What if: the translation as it is and as it would be, word against word.
+// What-if translations beside the original, with their word differences.
 import { alignmentView } from "./alignment.js";
 import { arrayOf } from "./arrays.js";
 import { make, prose } from "./dom.js";

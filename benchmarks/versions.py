@@ -1,0 +1,130 @@
+"""The speed of two versions of regard, in alternating rounds: training steps, and greedy and beam search by torch.
+
+    python benchmarks/versions.py --before ../regard-before --rounds 21
+
+Each version runs in a process of its own, on its own source tree. The ratio of a round is (time before) / (time now), so above 1 is faster.
+Printed: the median ratio, and the bootstrap interval of the median.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+WORKER = """
+import importlib.util, json, sys, tempfile, time
+from pathlib import Path
+import torch
+
+new = importlib.util.find_spec("regard.training") is not None
+if new:
+    from regard.tasks.settings import parse_settings as parse
+    from regard.tasks.translate.objective import TranslateObjective as Objective
+    from regard.tasks.translate.translator import Translator
+    from regard.training.loop import advance
+    from regard.training.resume import resumed_job
+    from regard.training.config import RunSettings
+else:
+    from regard.engine.model import Model as Translator
+    from regard.train.config import RunConfig
+    from regard.train.loop import advance
+    from regard.train.resume import resumed_job
+    from regard.train.translating import Translating as Objective
+    parse = RunConfig.parse
+from regard.data.prepare import prepare
+
+torch.set_num_threads(2)
+home = Path(tempfile.mkdtemp())
+config = parse({"data": {"pocket": 8000}, "text": {"vocabulary": 2000}, "model": {"preset": "tiny"}, "train": {"max_steps": 100000}})
+prepared = prepare(config.data, config.text, home / "corpora")
+job, _ = resumed_job(config, home / "run", Objective(config, prepared), torch.device("cpu"))
+batches = job.objective.examples.plan(config.train.batch_tokens, 1, 0)
+sources = [source for source, _ in prepared.valid_pairs[:100]]
+team = job.team()
+place = 0
+
+
+def train():
+    global place
+    for _ in range(10):
+        list(advance(job, team, [batches[place % len(batches)]], len(batches), time.perf_counter()))
+        place += 1
+
+
+def translate(beam):
+    Translator(job.network, prepared.tokenizers).translate(sources, beam=beam, min_length=20, max_length=20)  # equally many steps
+
+
+work = {"train": train, "greedy": lambda: translate(1), "beam": lambda: translate(5)}
+for name in work.values():
+    name()
+print("ready", flush=True)
+for line in sys.stdin:
+    began = time.perf_counter()
+    work[line.strip()]()
+    print(time.perf_counter() - began, flush=True)
+team.__exit__()
+"""
+
+
+class Version:
+    """One source tree in a process of its own."""
+
+    def __init__(self, tree: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "2"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() != "ready":
+            raise SystemExit(f"{tree}: the version did not start")
+
+    def time(self, what: str) -> float:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.kill()
+
+
+def interval(ratios: list[float], resamples: int = 2000) -> tuple[float, float]:
+    """Where 95 % of the medians of resampled rounds lie."""
+    generator = random.Random(1)
+    medians = sorted(statistics.median(generator.choices(ratios, k=len(ratios))) for _ in range(resamples))
+    return medians[int(0.025 * resamples)], medians[int(0.975 * resamples)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, required=True, help="the other source tree")
+    parser.add_argument("--rounds", type=int, default=21)
+    arguments = parser.parse_args()
+    here = Path(__file__).resolve().parent.parent
+    versions = {"before": Version(arguments.before), "now": Version(here)}
+    results: dict[str, Any] = {}
+    for what in ("train", "greedy", "beam"):
+        ratios = []
+        for number in range(arguments.rounds):
+            order = list(versions) if number % 2 else list(versions)[::-1]
+            times = {name: versions[name].time(what) for name in order}
+            ratios.append(times["before"] / times["now"])
+        low, high = interval(ratios)
+        results[what] = {"median": statistics.median(ratios), "low": low, "high": high}
+        print(
+            f"{what:8} {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}), {arguments.rounds} rounds", flush=True
+        )
+    for version in versions.values():
+        version.close()
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

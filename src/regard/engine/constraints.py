@@ -1,0 +1,112 @@
+"""Constraints on outputs, from text to tokens: prefixes, phrases and suppressed tokens.
+
+A constraint that cannot be met is dropped with a warning. It does not stop the translation of the other texts.
+"""
+
+import difflib
+import warnings
+from collections.abc import Sequence
+
+from regard.errors import DataError, SearchError
+from regard.search.constraints import Constraints
+from regard.search.phrases import Phrases, contains
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import Vocabulary
+
+Ids = list[int]
+
+
+class ConstraintWarning(UserWarning):
+    """A prefix or a phrase was dropped, because no output can have it."""
+
+
+class TextConstraints:
+    """The prefixes and phrases of texts, as text and as tokens."""
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        texts: int,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        _check_count("prefixes", prefixes, texts)
+        _check_count("phrases", phrases, texts)
+        if any(isinstance(wanted, str) for wanted in phrases or ()):
+            raise SearchError(
+                "phrases holds one text where a list of phrases is expected: write [['..', '..'], ['..']]"
+            )
+        self._prefixes = prefixes if prefixes is not None and any(prefixes) else None
+        self._phrases = phrases if phrases is not None and any(phrases) else None
+        self._prefix_ids = [tokenizer.encode(prefix) if prefix else [] for prefix in self._prefixes or [""] * texts]
+        self._phrase_ids = [[tokenizer.encode(phrase) for phrase in wanted] for wanted in self._phrases or [()] * texts]
+
+    def __bool__(self) -> bool:
+        return self._prefixes is not None or self._phrases is not None
+
+    @property
+    def phrases(self) -> bool:
+        """Whether any text has phrases."""
+        return self._phrases is not None
+
+    def needs(self, number: int) -> int:
+        """A number of tokens that is enough for an output to meet all its constraints."""
+        return len(self._prefix_ids[number]) + Phrases(self._phrase_ids[number]).total
+
+    def in_tokens(self, limits: Sequence[int]) -> Constraints:
+        """The constraints in tokens, without those that do not fit into the maximum output length of their text, limits[number]."""
+        if not self:
+            return Constraints()
+        fitting = [self._fitting(number, limit) for number, limit in enumerate(limits)]
+        complaints = [complaint for _, _, complaint in fitting if complaint]
+        if complaints:
+            more = f" ({len(complaints)} such)" if len(complaints) > 1 else ""
+            warnings.warn(f"{complaints[0]}; it was left out{more}", ConstraintWarning, stacklevel=5)
+        return Constraints(
+            None if self._prefixes is None else [prefix for prefix, _, _ in fitting],
+            None if self._phrases is None else [phrases for _, phrases, _ in fitting],
+        )
+
+    def unmet(self, number: int, tokens: Sequence[int]) -> tuple[str, ...]:
+        """The constraints of a text, as given, that its output does not meet."""
+        missing = []
+        prefix = self._prefix_ids[number]
+        if self._prefixes is not None and list(tokens[: len(prefix)]) != prefix:
+            missing.append(self._prefixes[number])
+        if self._phrases is not None:
+            pairs = zip(self._phrases[number], self._phrase_ids[number], strict=True)
+            missing += [phrase for phrase, ids in pairs if not contains(tokens, ids)]
+        return tuple(missing)
+
+    def _fitting(self, number: int, limit: int) -> tuple[Ids, list[Ids], str]:
+        """The prefix and the phrases of one text that can be met, and a warning about the others."""
+        complaint = ""
+        prefix, phrases = self._prefix_ids[number], self._phrase_ids[number]
+        if Vocabulary.UNK in prefix or any(Vocabulary.UNK in ids for ids in phrases):
+            complaint = f"text {number + 1} asks for characters that this model cannot spell"
+            prefix = [] if Vocabulary.UNK in prefix else prefix
+            phrases = [ids for ids in phrases if Vocabulary.UNK not in ids]
+        if len(prefix) > limit:
+            complaint = f"the prefix of text {number + 1} has {len(prefix)} tokens, above its longest output, {limit}"
+            prefix = []
+        needed = len(prefix) + Phrases(phrases).total
+        if needed > limit:
+            complaint = f"the phrases of text {number + 1} need {needed} tokens, above its longest output, {limit}"
+            phrases = []
+        return prefix, phrases, complaint
+
+
+def suppressed_ids(vocabulary: Vocabulary, pieces: Sequence[str]) -> tuple[int, ...]:
+    """The ids of suppressed pieces. A `SearchError` names an unknown piece and the most similar known one."""
+    for piece in pieces:
+        if piece not in vocabulary:
+            near = difflib.get_close_matches(piece, vocabulary.pieces, n=1, cutoff=0.0)
+            raise SearchError(f"suppress = {piece!r}: no piece of the vocabulary; did you mean {near[0]!r}?")
+    return tuple(vocabulary.id_of(piece) for piece in pieces if vocabulary.id_of(piece) != vocabulary.pad)
+
+
+def _check_count(name: str, given: Sequence[object] | None, texts: int) -> None:
+    if given is not None and (isinstance(given, str) or len(given) != texts):
+        raise DataError(
+            f"{name} has {len(given)} entries for {texts} texts: give one for each, empty where there is none"
+        )

@@ -1,0 +1,27 @@
+"""The explainer and the report views of each task. A task without a row cannot be explained and gets the generic report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from regard.bundle.opened import OpenBundle
+from regard.errors import RegardError
+from regard.explain.explain import explain
+from regard.explain.records import Report
+from regard.explain.translation_report import add_translation_views
+
+EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
+"""Task -> the function that explains one input."""
+
+ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], Report]
+"""(the generic report, the rows of the task's result file, the bundle if there is a checkpoint) -> the full report."""
+
+REPORT_PAGES: dict[str, ReportPage] = {"translate": add_translation_views}
+"""Task -> the function that adds its views to the report of a run."""
+
+
+def explain_served(served: Any, *given: Any, **options: Any) -> Any:
+    """Explain one input with the explainer of the served model's task."""
+    task = "translate" if served.bundle is None else served.bundle.config.task
+    if task not in EXPLAINERS:
+        raise RegardError(f"a model for task {task!r} cannot be explained yet; there is {', '.join(EXPLAINERS)}")
+    return EXPLAINERS[task](served, *given, **options)

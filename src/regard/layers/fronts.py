@@ -1,0 +1,45 @@
+"""`TokenFront`: the input layer of a network, from token ids to hidden states and a mask.
+
+Shapes: B batch, S tokens, D width.
+"""
+
+import math
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.layers.dropout import Dropout
+from regard.layers.positions import AddedPositions
+from regard.ops.masks import real_tokens
+from regard.ops.probe import Probe
+
+
+class TokenFront(nn.Module):
+    """Embeddings times sqrt(D), plus positions if they are added to embeddings, with dropout. Pad is the last id of the vocabulary."""
+
+    def __init__(self, *, embedding: nn.Embedding, dropout: Dropout, positions: AddedPositions | None = None) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.positions = positions
+        self.dropout = dropout
+
+    @property
+    def pad(self) -> int:
+        """The id of padding."""
+        return self.embedding.num_embeddings - 1
+
+    def forward(
+        self, ids: Int[Tensor, "B S"], probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+        """The hidden states, and the mask: True for tokens, False for padding."""
+        return self.embed(ids, probe=probe), real_tokens(ids, self.pad)
+
+    def embed(self, ids: Int[Tensor, "B S"], first: int = 0, probe: Probe | None = None) -> Float[Tensor, "B S D"]:
+        """The hidden states of tokens, the first at position `first`."""
+        x: Tensor = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim)
+        if probe is not None:
+            x = probe.see("words", x)
+        if self.positions is not None:
+            x = x + self.positions(first, ids.shape[1])
+        x = self.dropout(x)
+        return x if probe is None else probe.see("embedding", x)

@@ -1,0 +1,139 @@
+"""Corpus metrics as sums over sentences, so that any resampled test set can be scored without counting again.
+
+The paired bootstrap needs this. sacrebleu and numpy are imported where they are used.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from regard.metrics.translation import sacrebleu_bleu
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SentenceCounts: TypeAlias = "NDArray[np.float64]"
+"""[sentences, counts]: the summands of each sentence, or [counts]: their sums."""
+
+SentenceScores = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""Hypotheses and references -> one score a sentence."""
+
+
+@dataclass(frozen=True)
+class CountedMetric:
+    """A corpus metric that depends only on sums over the sentences."""
+
+    name: str
+    count: Callable[[Sequence[str], Sequence[str]], SentenceCounts]
+    """Hypotheses and references -> the summands of each sentence."""
+    score: Callable[[SentenceCounts], float]
+    """Sums [counts] -> the score, in the scale of `evaluate_translations`."""
+    signature: str | None = None
+
+    def of_corpus(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+        """The score of all sentences."""
+        return self.score(self.count(hypotheses, references).sum(axis=0))
+
+
+def mean_of_sentences(name: str, sentence_scores: SentenceScores) -> CountedMetric:
+    """A metric that is the mean of the sentence scores."""
+
+    def count(hypotheses: Sequence[str], references: Sequence[str]) -> SentenceCounts:
+        import numpy as np
+
+        scores = sentence_scores(hypotheses, references)
+        return np.array([(float(score), 1.0) for score in scores]).reshape(-1, 2)
+
+    return CountedMetric(name, count, _ratio)
+
+
+def counted_bleu(tokenize: str) -> CountedMetric:
+    """BLEU, with one of `TOKENIZERS`."""
+    return _counted_by_sacrebleu("bleu", sacrebleu_bleu(tokenize))
+
+
+def counted_chrf(_tokenize: str) -> CountedMetric:
+    """chrF2."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    return _counted_by_sacrebleu("chrf", CHRF())
+
+
+def counted_ter(_tokenize: str) -> CountedMetric:
+    """Translation edit rate."""
+    from sacrebleu.metrics.ter import TER
+
+    return _counted_by_sacrebleu("ter", TER())
+
+
+def counted_accuracy(_tokenize: str) -> CountedMetric:
+    """The share of correct labels. A text has one label, or several separated by tabs."""
+    return CountedMetric("accuracy", _count_correct_labels, _ratio)
+
+
+def counted_f1(_tokenize: str) -> CountedMetric:
+    """The mean of the labels' F1. A text has one label, or several separated by tabs."""
+    return CountedMetric("f1", _count_labels, _mean_f1)
+
+
+def equal_sentences(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """1 for each hypothesis that equals its reference, else 0."""
+    return [float(hypothesis == reference) for hypothesis, reference in zip(hypotheses, references, strict=True)]
+
+
+def _counted_by_sacrebleu(name: str, metric: Any) -> CountedMetric:
+    metric.num_refs = 1  # part of sacrebleu's signature, which it otherwise sets when scoring
+
+    def count(hypotheses: Sequence[str], references: Sequence[str]) -> SentenceCounts:
+        import numpy as np
+
+        return np.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64)
+
+    def score(sums: SentenceCounts) -> float:
+        return float(metric._compute_score_from_stats(sums.tolist()).score)
+
+    return CountedMetric(name, count, score, str(metric.get_signature()))
+
+
+def _ratio(sums: SentenceCounts) -> float:
+    return float(sums[0] / sums[1])
+
+
+def _count_correct_labels(predicted: Sequence[str], expected: Sequence[str]) -> SentenceCounts:
+    """[texts, 2]: the number of correct labels, and of all labels."""
+    import numpy as np
+
+    rows = []
+    for predicted_text, expected_text in zip(predicted, expected, strict=True):
+        labels = list(zip(predicted_text.split("\t"), expected_text.split("\t"), strict=True))
+        rows.append((float(sum(label == right for label, right in labels)), float(len(labels))))
+    return np.array(rows)
+
+
+def _count_labels(predicted: Sequence[str], expected: Sequence[str]) -> SentenceCounts:
+    """[texts, 3 x labels]: how often each expected label is correctly predicted, expected, and predicted.
+
+    The columns are those of the expected labels, so all runs have the same.
+    """
+    import numpy as np
+
+    names = sorted({label for text in expected for label in text.split("\t")})
+    columns = {label: column for column, label in enumerate(names)}
+    counts = np.zeros((len(expected), 3, len(columns)))
+    for row, predicted_text, expected_text in zip(counts, predicted, expected, strict=True):
+        for label, right in zip(predicted_text.split("\t"), expected_text.split("\t"), strict=True):
+            row[0, columns[right]] += label == right
+            row[1, columns[right]] += 1
+            if label in columns:
+                row[2, columns[label]] += 1
+    return counts.reshape(len(expected), -1)
+
+
+def _mean_f1(sums: SentenceCounts) -> float:
+    """The mean of the labels' F1, 2 correct / (expected + predicted), over labels that are expected or predicted."""
+    import numpy as np
+
+    correct, expected, predicted = sums.reshape(3, -1)
+    occurring = expected + predicted > 0
+    return float(np.mean(2 * correct[occurring] / (expected + predicted)[occurring]))

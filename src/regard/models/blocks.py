@@ -1,0 +1,151 @@
+"""Builds the parts of a Transformer from its config, and has the loops that encoder and decoder share.
+
+Shapes: B batch, S source, T target, D width, H heads.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.layers.attention import CrossAttention
+from regard.layers.block import Block
+from regard.layers.dropout import Dropout
+from regard.layers.feed_forward import FeedForward
+from regard.layers.fronts import TokenFront
+from regard.layers.mixer import CausalMixer, Mixer, MixerState
+from regard.layers.mixers import MIXERS, MixerOptions
+from regard.layers.norm import NORMS
+from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
+from regard.layers.residual import Residual
+from regard.layers.scores import head_score
+from regard.models.config import TransformerBase
+from regard.ops.masks import additive, causal
+from regard.ops.probe import Probe, within
+
+
+def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
+    return TokenFront(embedding=embedding, positions=added_positions(config), dropout=Dropout(config.dropout))
+
+
+def added_positions(config: TransformerBase) -> AddedPositions | None:
+    if config.positions == "sinusoidal":
+        return SinusoidalPositions(config.width)
+    if config.positions == "learned":
+        return LearnedPositions(config.width, config.max_positions)
+    return None
+
+
+def relative_bias(config: TransformerBase, *, bidirectional: bool) -> RelativeBias | None:
+    """One table for all blocks of a stack, as in T5."""
+    return RelativeBias(config.heads, bidirectional=bidirectional) if config.positions == "relative" else None
+
+
+def rotary_positions(config: TransformerBase) -> RotaryPositions | None:
+    """One table for all attentions of a network."""
+    return RotaryPositions(config.width // config.heads) if config.positions == "rotary" else None
+
+
+def encoder_blocks(config: TransformerBase, rotary: RotaryPositions | None) -> nn.ModuleList:
+    return nn.ModuleList(_block(config, _mixer(config, rotary, causal=False)) for _ in range(config.depth[0]))
+
+
+def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, cross: bool) -> nn.ModuleList:
+    """Causal blocks, with cross-attention where there is a source."""
+    return nn.ModuleList(
+        _block(config, _mixer(config, rotary, causal=True), _cross(config) if cross else None)
+        for _ in range(config.depth[1])
+    )
+
+
+def last_norm(config: TransformerBase) -> nn.Module:
+    """The final norm of a stack of pre-norm blocks. Post-norm blocks need none."""
+    return NORMS[config.norm_kind](config.width) if config.norm == "pre" else nn.Identity()
+
+
+def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None = None) -> Block:
+    feed_forward = FeedForward(
+        width=config.width, inner=config.feed_forward, activation=config.activation, dropout=config.dropout
+    )
+    return Block(
+        mixer=mixer,
+        cross=cross,
+        feed_forward=feed_forward,
+        around_mixer=_residual(config),
+        around_cross=None if cross is None else _residual(config),
+        around_feed_forward=_residual(config),
+    )
+
+
+def _residual(config: TransformerBase) -> Residual:
+    norm = NORMS[config.norm_kind](config.width)
+    return Residual(norm=norm, dropout=config.dropout, pre_norm=config.norm == "pre")
+
+
+def _mixer(config: TransformerBase, rotary: RotaryPositions | None, *, causal: bool) -> Mixer:
+    options = MixerOptions(
+        width=config.width,
+        heads=config.heads,
+        causal=causal,
+        dropout=config.dropout,
+        max_positions=config.max_positions,
+        rotary=rotary,
+        score=config.score,
+        score_width=config.score_width,
+    )
+    return MIXERS[config.mixer](options)
+
+
+def _cross(config: TransformerBase) -> CrossAttention:
+    head = config.width // config.heads
+    return CrossAttention(
+        width=config.width,
+        heads=config.heads,
+        score=head_score(config.score, head, width=config.score_width, positions=config.max_positions),
+        projected=config.score != "parameter_free",
+    )
+
+
+def blocks_of(stack: nn.ModuleList) -> list[Block]:
+    """The blocks of a stack, typed."""
+    return [cast(Block, block) for block in stack]
+
+
+def run_encoder(
+    stack: nn.ModuleList,
+    x: Float[Tensor, "B S D"],
+    real: Bool[Tensor, "B S"],
+    bias: RelativeBias | None,
+    probe: Probe | None,
+) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1 S"]]:
+    """The hidden states after all blocks, and the padding mask."""
+    padding = additive(real[:, None, None, :], x.dtype)
+    mask = padding if bias is None else padding + bias(x.shape[1], x.shape[1])
+    for number, block in enumerate(stack):
+        x = block(x, mask=mask, probe=within(probe, f"encoder.{number}"))
+    return x, padding
+
+
+def causal_mask(
+    bias: RelativeBias | None, x: Float[Tensor, "B T D"], earlier: int = 0
+) -> Float[Tensor, "H T S"] | None:
+    """The causal mask of T new positions after earlier ones, with the bias of relative positions.
+
+    None: only the causal mask is needed, which a causal mixer applies by itself.
+    """
+    if bias is None:
+        return None
+    new = x.shape[1]
+    mask: Tensor = bias(new, earlier + new)
+    return mask if new == 1 else mask + additive(causal(new, earlier + new, x.device), x.dtype)
+
+
+def begin_mixers(stack: nn.ModuleList, rows: int) -> tuple[MixerState, ...]:
+    """The state of every block's mixer before the first position."""
+    return tuple(cast(CausalMixer, block.mixer).begin(rows) for block in blocks_of(stack))
+
+
+def attention_layers(stack: nn.ModuleList) -> Sequence[CrossAttention]:
+    """The cross-attention of every block."""
+    return [block.cross for block in blocks_of(stack) if block.cross is not None]

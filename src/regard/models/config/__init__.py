@@ -1,0 +1,61 @@
+"""The settings of every network, one group for each kind and each use, and the tables of kinds. No torch."""
+
+from regard.models.config.base import Documents, LabelsOf, ModelConfig
+from regard.models.config.linear import BagConfig, MarkovConfig
+from regard.models.config.presets import SIZES
+from regard.models.config.recurrent import (
+    ClassifierRecurrentConfig,
+    LanguageRecurrentConfig,
+    RecurrentBase,
+    RecurrentConfig,
+    RecurrentReaderBase,
+)
+from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerTraits, ScoreTraits
+from regard.models.config.transformer import (
+    ClassifierTransformerConfig,
+    LanguageTransformerConfig,
+    TransformerBase,
+    TransformerConfig,
+)
+
+__all__ = [  # the tables and what they hold
+    "CLASSIFIERS",
+    "LANGUAGE_MODELS",
+    "MIXER_TRAITS",
+    "SCORE_TRAITS",
+    "SIZES",
+    "TRANSLATORS",
+    "BagConfig",
+    "ClassifierRecurrentConfig",
+    "ClassifierTransformerConfig",
+    "Documents",
+    "LabelsOf",
+    "LanguageRecurrentConfig",
+    "LanguageTransformerConfig",
+    "MarkovConfig",
+    "MixerTraits",
+    "ModelConfig",
+    "RecurrentBase",
+    "RecurrentConfig",
+    "RecurrentReaderBase",
+    "ScoreTraits",
+    "TransformerBase",
+    "TransformerConfig",
+]
+
+TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
+"""The networks that translate, by `model.kind`; the first is the default."""
+
+LANGUAGE_MODELS: dict[str, type[ModelConfig]] = {
+    "transformer": LanguageTransformerConfig,
+    "recurrent": LanguageRecurrentConfig,
+    "markov": MarkovConfig,
+}
+"""The networks that model language, by `model.kind`."""
+
+CLASSIFIERS: dict[str, type[ModelConfig]] = {
+    "transformer": ClassifierTransformerConfig,
+    "recurrent": ClassifierRecurrentConfig,
+    "bag": BagConfig,
+}
+"""The networks that classify, by `model.kind`."""

@@ -1,0 +1,63 @@
+"""The names that `model.score` and `model.mixer` may have, with what settings are checked by. No torch: `layers/` has the classes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreTraits:
+    """Properties of a score that settings are checked by."""
+
+    reads_rotary: bool = False  # rotary positions turn it into a score of distance
+    equally_wide: bool = False  # it takes a query and a key as they are
+    reads_keys: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixerTraits:
+    """Properties of a mixer that settings are checked by."""
+
+    causal: bool  # it can be built so that no position sees a later one, which a decoder needs
+
+
+SCORE_TRAITS: dict[str, ScoreTraits] = {
+    "parameter_free": ScoreTraits(equally_wide=True),
+    "dot": ScoreTraits(reads_rotary=True),
+    "scaled_dot": ScoreTraits(reads_rotary=True),
+    "general": ScoreTraits(),
+    "concat": ScoreTraits(),
+    "additive": ScoreTraits(),
+    "cosine": ScoreTraits(reads_rotary=True),
+    "location": ScoreTraits(reads_keys=False),
+    "mahalanobis": ScoreTraits(equally_wide=True),
+    "gaussian": ScoreTraits(reads_rotary=True),
+    "latent": ScoreTraits(),
+}
+"""The names that `model.score` may have. `layers.scores.SCORES` has the same; an extension adds to both."""
+
+MIXER_TRAITS: dict[str, MixerTraits] = {"attention": MixerTraits(causal=True)}
+"""The names that `model.mixer` may have. `layers.mixers.MIXERS` has the same; an extension adds to both."""
+
+
+def one_of(table: Mapping[str, object]) -> Callable[[Any], Any]:
+    """A check that a setting is in the table, as it stands when settings are parsed."""
+
+    def check(value: Any) -> Any:
+        names = [repr(name) for name in table]
+        if value not in list(table):
+            raise ValueError(f"input should be {' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}")
+        return value
+
+    return check
+
+
+ScoreName = Annotated[str, BeforeValidator(one_of(SCORE_TRAITS))]
+MixerName = Annotated[str, BeforeValidator(one_of(MIXER_TRAITS))]
+
+
+def scores_reading_rotary() -> list[str]:
+    """The scores that rotary positions turn into scores of distance."""
+    return [name for name, traits in SCORE_TRAITS.items() if traits.reads_rotary]

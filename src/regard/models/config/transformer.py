@@ -1,0 +1,155 @@
+"""The settings of Transformers: to translate, to model language, and to classify."""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from regard.models.config.base import SizedConfig
+from regard.models.config.presets import PRESETS
+from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerName, ScoreName, scores_reading_rotary
+
+
+class TransformerBase(SizedConfig):
+    """The settings that every Transformer has."""
+
+    presets = PRESETS["transformer"]
+
+    kind: Literal["transformer"] = "transformer"
+    """Which network."""
+    preset: Literal["tiny", "tiny-deep", "small", "base"] = "tiny"
+    """The size that fills whatever of layers, width, heads and feed_forward is not given."""
+    layers: int = Field(default=4, ge=1, le=64)
+    """Blocks in the encoder and in the decoder."""
+    width: int = Field(default=128, ge=2, le=8192)
+    """Width of the embeddings and hidden states."""
+    heads: int = Field(default=4, ge=1, le=128)
+    """Attention heads; must divide the width."""
+    feed_forward: int = Field(default=256, ge=1, le=65536)
+    """Inner width of the position-wise network."""
+    dropout: float = Field(default=0.15, ge=0.0, lt=1.0)
+    """Share of units zeroed in training."""
+    norm: Literal["pre", "post"] = "pre"
+    """Normalise before each sublayer, or after it as in 2017."""
+    norm_kind: Literal["layer", "rms"] = "layer"
+    """How: by mean and variance (Ba et al. 2016), or by the root of the mean square alone (Zhang and Sennrich 2019)."""
+    mixer: MixerName = "attention"
+    """The part of a block that moves information between positions."""
+    positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "rotary"
+    """How the order of tokens is told. Where none is given and the score does not read rotary ones, they are sinusoidal."""
+    max_positions: int = Field(default=512, ge=1, le=65536)
+    """The reach of learned positions; the others have no limit."""
+    activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
+    """The non-linearity of the feed-forward network."""
+    score: ScoreName = "scaled_dot"
+    """How a query is compared with a key; all but the scaled dot product are slower."""
+    score_width: int | None = Field(default=None, ge=1, le=8192)
+    """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_positions(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("score", "scaled_dot") not in scores_reading_rotary():
+            return {"positions": "sinusoidal", **values}
+        return values
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> "TransformerBase":
+        if self.width % self.heads:
+            raise ValueError(
+                f"model.width {self.width} does not divide by model.heads {self.heads}; change one of them"
+            )
+        if self.width % 2 or (self.positions == "rotary" and (self.width // self.heads) % 2):
+            raise ValueError(f"model.width {self.width} with {self.heads} heads gives odd halves; use even numbers")
+        return self
+
+    @model_validator(mode="after")
+    def _check_score(self) -> "TransformerBase":
+        if not SCORE_TRAITS[self.score].reads_keys:
+            raise ValueError(
+                "model.score 'location' does not look at the keys, which in a Transformer are all that tells one word from another; "
+                "choose another score, or model.kind = 'recurrent'"
+            )
+        if self.positions == "rotary" and not SCORE_TRAITS[self.score].reads_rotary:
+            raise ValueError(
+                f"model.score {self.score!r} does not read the distance that model.positions 'rotary' puts into queries and keys; "
+                f"choose other positions, or one of {', '.join(scores_reading_rotary())}"
+            )
+        return self
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Blocks of the encoder and of the decoder."""
+        return self.layers, self.layers
+
+    @property
+    def reach(self) -> int | None:
+        """The longest sequence that there are positions for, end mark included; None: any."""
+        return self.max_positions if self.positions == "learned" else None
+
+
+def check_causal(mixer: str) -> None:
+    """Refuse a mixer that sees later tokens, in a decoder."""
+    if not MIXER_TRAITS[mixer].causal:
+        able = [repr(name) for name, traits in MIXER_TRAITS.items() if traits.causal]
+        raise ValueError(
+            f"model.mixer {mixer!r} sees later tokens, which a decoder must not; set it to {' or '.join(able)}"
+        )
+
+
+class TransformerConfig(TransformerBase):
+    """An encoder-decoder Transformer."""
+
+    encoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Blocks in the encoder, where it differs from `layers`."""
+    decoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Blocks in the decoder, where it differs from `layers`."""
+    tie: bool = True
+    """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+
+    @model_validator(mode="after")
+    def _check_mixer(self) -> "TransformerConfig":
+        check_causal(self.mixer)
+        return self
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Blocks of the encoder and of the decoder."""
+        return self.encoder_layers or self.layers, self.decoder_layers or self.layers
+
+    @property
+    def cross_attention_layers(self) -> int:
+        """Layers of the decoder that attend to the source."""
+        return self.depth[1]
+
+
+class LanguageTransformerConfig(TransformerBase):
+    """A decoder-only Transformer: a language model."""
+
+    decoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Blocks of the decoder, where it differs from `layers`."""
+    tie: bool = True
+    """One matrix for the embedding and the output."""
+
+    @model_validator(mode="after")
+    def _check_mixer(self) -> "LanguageTransformerConfig":
+        check_causal(self.mixer)
+        return self
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Blocks of the encoder, which there is not, and of the decoder."""
+        return 0, self.decoder_layers or self.layers
+
+
+class ClassifierTransformerConfig(TransformerBase):
+    """The encoder of a Transformer with a head for labels."""
+
+    encoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Blocks of the encoder, where it differs from `layers`."""
+    pooling: Literal["mean", "max", "class"] = "mean"
+    """How a classifier makes one vector of a text: the mean or the maximum of its states, or that of a class token before it."""
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Blocks of the encoder, and of the decoder, which there is not."""
+        return self.encoder_layers or self.layers, 0

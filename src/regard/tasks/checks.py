@@ -1,0 +1,58 @@
+"""Checks of settings that several tasks share. The error names the setting, the value and the fix."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from regard.bundle.ctranslate2 import PRECISIONS
+from regard.errors import ConfigError
+from regard.metrics.scores import with_added
+from regard.models.config import ModelConfig
+
+Engine = Literal["auto", "torch", "ct2"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+
+def check_kind(model: ModelConfig, table: Mapping[str, type[ModelConfig]], task: str) -> None:
+    """Refuse a kind of network that the task does not have."""
+    if type(model) not in table.values():
+        able = " or ".join(map(repr, table))
+        kind = getattr(model, "kind", type(model).__name__)
+        raise ValueError(f"model.kind {kind!r} cannot do task {task!r}; set model.kind to {able}")
+
+
+def check_select(select: str, task: str) -> None:
+    """Refuse a `train.select` that the task does not measure in validation."""
+    from regard.tasks.table import TASKS
+
+    choices = ("auto", "loss", *with_added(TASKS[task].validated))
+    if select in choices:
+        return
+    if select == "bleu":
+        raise ValueError(f"train.select 'bleu' is for translations, not for task {task!r}; leave it out")
+    raise ValueError(f"train.select {select!r} is not measured for task {task!r}; choose one of {', '.join(choices)}")
+
+
+def check_positions(reach: int | None, max_length: int, marks: Sequence[str]) -> None:
+    """Refuse learned positions that do not reach the end of the longest example. `marks`: the tokens added to each example."""
+    if reach is not None and reach < max_length + len(marks):
+        raise ValueError(
+            f"model.max_positions {reach} is shorter than the longest example, data.max_length "
+            f"{max_length} and {' and '.join(marks)}; raise the one or lower the other"
+        )
+
+
+def torch_only(engine: str, precision: str) -> None:
+    """Refuse CTranslate2 and its precisions, which only translators support."""
+    check_engine(engine, precision)
+    if engine == "ct2" or precision != "float32":
+        raise ConfigError(
+            f"engine = {engine!r}, precision = {precision!r}: what generates or classifies text runs on torch, in float32; leave them out"
+        )
+
+
+def check_engine(engine: str, precision: str) -> None:
+    """Refuse an unknown engine or precision."""
+    if engine not in ENGINES:
+        raise ConfigError(f"engine = {engine!r}: not one of {', '.join(ENGINES)}")
+    if precision not in PRECISIONS:
+        raise ConfigError(f"precision = {precision!r}: not one of {', '.join(PRECISIONS)}")

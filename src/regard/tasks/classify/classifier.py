@@ -1,0 +1,106 @@
+"""`Classifier`: texts in, labels out. It joins a tokenizer, a network and the names of the labels.
+
+A text longer than `MAX_TOKENS`, or than the learned positions, is truncated; the result says so (`truncated`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from regard.bundle.opened import OpenBundle
+from regard.engine.batching import length_batches, padded
+from regard.engine.input_length import MAX_TOKENS
+from regard.engine.resident import Evaluable, Resident
+from regard.text.tokenizer import Tokenizer
+
+
+class LabelNetwork(Evaluable, Protocol):
+    """A network with a logit for each label."""
+
+    def __call__(self, source: Tensor) -> Tensor:
+        """source [B, S] -> logits [B, L]; a tagger returns [B, S, L]"""
+        ...
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A text and its label."""
+
+    text: str
+    label: str
+    """The most probable label."""
+    probabilities: dict[str, float]
+    """The probability of every label."""
+    truncated: bool = False
+    """Whether the text was too long and only its beginning was read."""
+
+
+class LabelServer:
+    """The base of `Classifier` and `Tagger`: a network with its tokenizer and labels."""
+
+    marks = 1
+    """The number of tokens that are added to a text."""
+
+    explainer: Any = None
+    """The function that explains a text; `regard.load` sets it."""
+
+    def __init__(
+        self,
+        network: LabelNetwork,
+        tokenizer: Tokenizer,
+        labels: Sequence[str],
+        *,
+        reach: int | None = None,
+        bundle: OpenBundle | None = None,
+    ) -> None:
+        self._resident = Resident(network)
+        self.tokenizer, self.labels, self.bundle = tokenizer, tuple(labels), bundle
+        self.max_tokens = MAX_TOKENS if reach is None else min(MAX_TOKENS, reach - self.marks)
+
+    @property
+    def network(self) -> LabelNetwork:
+        """The network."""
+        return self._resident.network
+
+
+class Classifier(LabelServer):
+    """Labels texts. Made by `regard.load`, or around a network that is being trained."""
+
+    marks = 2  # an end mark and a class token
+
+    def classify(self, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[Classification]:
+        """The label of each text, in order. An empty text gets a label too."""
+        if isinstance(texts, str):
+            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        rows = self.tokenizer.encode_batch(texts)
+        probabilities = self.probabilities([ids[: self.max_tokens] for ids in rows], batch_tokens)
+        return [
+            Classification(
+                text,
+                self.labels[max(range(len(values)), key=values.__getitem__)],
+                dict(zip(self.labels, values, strict=True)),
+                truncated=len(ids) > self.max_tokens,
+            )
+            for text, ids, values in zip(texts, rows, probabilities, strict=True)
+        ]
+
+    def probabilities(self, rows: Sequence[Sequence[int]], batch_tokens: int = 4096) -> list[list[float]]:
+        """The probability of each label, for each row of ids without end mark."""
+        values: list[list[float]] = distributions(self._resident, self.tokenizer, rows, batch_tokens)
+        return values
+
+
+def distributions(
+    resident: Resident[LabelNetwork], tokenizer: Tokenizer, rows: Sequence[Sequence[int]], batch_tokens: int
+) -> list[Any]:
+    """The label probabilities of each row of ids without end mark: a list [L]; for a tagger [T, L]."""
+    vocabulary = tokenizer.vocabulary
+    results: dict[int, Any] = {}
+    for batch in length_batches([len(ids) for ids in rows], batch_tokens):
+        with resident.evaluating() as network:
+            source = padded([[*rows[number], vocabulary.EOS] for number in batch], vocabulary.pad, resident.device)
+            values = network(source).softmax(dim=-1)
+        results |= zip(batch, values.tolist(), strict=True)
+    return [results[number] for number in range(len(rows))]

@@ -1,0 +1,59 @@
+"""`Tagger`: texts in, a label for every word out. It joins a tokenizer, a network and the names of the labels.
+
+A text longer than `MAX_TOKENS`, or than the learned positions, is split into parts that are tagged independently; the result says so
+(`parted`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.tasks.classify.classifier import LabelServer, distributions
+from regard.text.tokenizer import word_ends
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """A text and the labels of its words."""
+
+    text: str
+    words: list[str]
+    """The words of the normalised text."""
+    labels: list[str]
+    """The most probable label of each word."""
+    probabilities: list[dict[str, float]]
+    """The probability of every label, for each word."""
+    parted: bool = False
+    """Whether the text was too long and was tagged in parts."""
+
+
+class Tagger(LabelServer):
+    """Labels words. Made by `regard.load`, or around a network that is being trained."""
+
+    marks = 1  # an end mark
+
+    def classify(self, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[Tagging]:
+        """The labels of the words of each text, in order. An empty text has none."""
+        if isinstance(texts, str):
+            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        rows = self.tokenizer.encode_batch(texts)
+        return [
+            Tagging(
+                text,
+                self.tokenizer.decode(ids).split(),
+                [self.labels[max(range(len(values)), key=values.__getitem__)] for values in by_word],
+                [dict(zip(self.labels, values, strict=True)) for values in by_word],
+                parted=len(ids) > self.max_tokens,
+            )
+            for text, ids, by_word in zip(texts, rows, self.probabilities(rows, batch_tokens), strict=True)
+        ]
+
+    def probabilities(self, rows: Sequence[Sequence[int]], batch_tokens: int = 4096) -> list[list[list[float]]]:
+        """The probability of each label, for each word of each row of ids without end mark."""
+        starts = [range(0, len(ids), self.max_tokens) for ids in rows]
+        parts = [ids[start : start + self.max_tokens] for ids, own in zip(rows, starts, strict=True) for start in own]
+        values = iter(distributions(self._resident, self.tokenizer, parts, batch_tokens))
+        results = []
+        for ids, own in zip(rows, starts, strict=True):
+            tokens = [each for start in own for each in next(values)[: min(self.max_tokens, len(ids) - start)]]
+            results.append([tokens[place] for place in word_ends(self.tokenizer, ids)])
+        return results

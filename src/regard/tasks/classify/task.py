@@ -1,0 +1,84 @@
+"""The task `classify`: label texts, or each of their words."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from regard.bundle.opened import OpenBundle
+from regard.tasks.checks import torch_only
+from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
+from regard.tasks.interface import PreparationListener, ResultFile, TestFlags
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.tasks.classify.classifier import Classifier
+    from regard.tasks.classify.evaluate import ClassifyTest
+    from regard.tasks.classify.objective import ClassifyObjective
+    from regard.tasks.classify.tagger import Tagger
+    from regard.training.objective import Evaluation
+
+
+class Classify:
+    """Labels a text, or each of its words."""
+
+    name = "classify"
+    run = ClassifySettings
+    bundle = ClassifyBundle
+    scores = ("accuracy", "f1")
+    validated = ("accuracy", "f1")
+    results = ResultFile("predictions.jsonl", ("text", "expected", "found"), ("texts", "texts"))
+    advice = "use `regard classify`, or evaluate with --data"
+
+    def objective(
+        self, settings: ClassifySettings, base: OpenBundle | None, listener: PreparationListener
+    ) -> "ClassifyObjective":
+        from regard.data.labelled import prepare_labelled
+        from regard.files import cache_directory
+        from regard.tasks.classify.objective import ClassifyObjective, refuse_other_labels
+
+        base_tokenizers = None if base is None else base.tokenizers
+        prepared = prepare_labelled(
+            settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers
+        )
+        if base is not None:
+            refuse_other_labels(prepared.labels, base)
+        return ClassifyObjective(settings, prepared, None if base is None else base.config)
+
+    def load(
+        self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str
+    ) -> "Classifier | Tagger":
+        from regard.bundle.bundle import read_network
+        from regard.tasks.classify.classifier import Classifier
+        from regard.tasks.classify.tagger import Tagger
+
+        torch_only(engine, precision)
+        config, network = bundle.config, read_network(bundle, device)
+        made: Any = Tagger if config.labels_of == "token" else Classifier
+        served: Classifier | Tagger = made(
+            network, bundle.tokenizers.source, config.labels, reach=config.reach, bundle=bundle
+        )
+        return served
+
+    def test_set(self, served: "Classifier | Tagger", flags: TestFlags) -> "ClassifyTest":
+        from regard.tasks.classify.evaluate import test_from_flags
+
+        return test_from_flags(served, flags)
+
+    def evaluate(self, served: "Classifier | Tagger", test: "ClassifyTest") -> "Evaluation":
+        from regard.tasks.classify.evaluate import evaluate_classifier
+
+        return evaluate_classifier(served, test)
+
+    def shown(self, metrics: Mapping[str, Any]) -> str:
+        return (
+            f"accuracy {100 * metrics['accuracy']:6.2f} %\nF1       {100 * metrics['f1']:6.2f} %\n\n"
+            "how often each label (a row) was taken for each (a column)\n"
+            f"{_confusion(metrics['labels'], metrics['confusion'])}"
+        )
+
+
+def _confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    rows = [["", *labels], *([label, *map(str, row)] for label, row in zip(labels, counts, strict=True))]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = ([row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows)
+    return "".join(f"{'  '.join(cells)}\n" for cells in lines)

@@ -1,0 +1,134 @@
+"""Fine-tuning: `train.start` names a run or bundle, the base model, whose weights, architecture and vocabulary a run takes over.
+
+The base model provides the settings that are not given. Settings that contradict it are refused. No torch.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.bundle.config import BundleSettings
+from regard.bundle.locate import find_bundle
+from regard.bundle.opened import OpenBundle
+from regard.errors import BundleError, ConfigError
+from regard.settings import merged
+from regard.tasks.bundles import open_bundle
+from regard.tasks.settings import parse_settings, tasks_with
+from regard.tasks.table import TASKS
+from regard.text.config import OneTextConfig
+from regard.training.config import RunSettings
+
+FREE = ("dropout",)  # settings of `model` that may differ from the base model
+LEARNING = ("vocabulary", "sample", "character_coverage")  # settings of `text` that learn a vocabulary
+
+
+def run_settings(values: Mapping[str, Any], where: str = "config") -> RunSettings:
+    """Parse the settings of a run. With `train.start`, the base model provides the defaults, and contradictions are refused."""
+    train = values.get("train")
+    start = train.get("start") if isinstance(train, Mapping) else None
+    if not isinstance(start, str):
+        return parse_settings(values, where)
+    base = open_bundle(_bundle_of(start), verify=False)
+    own = _settled(base)
+    _refuse_another_task(values, start, base.config.task)
+    model = values.get("model")
+    kind, expected = model.get("kind") if isinstance(model, Mapping) else None, own["model"].get("kind")
+    if kind not in (None, expected):  # refused first: the kind decides which settings exist
+        raise _refusal(start, "model.kind", kind, expected)
+    settings = parse_settings(merged(own, values), where)
+    _refuse_others(settings, base)
+    return settings
+
+
+def base_of(settings: RunSettings) -> OpenBundle | None:
+    """The base model of fine-tuning, verified; None without `train.start`."""
+    if settings.train.start is None:
+        return None
+    base = open_bundle(_bundle_of(settings.train.start))
+    _refuse_others(settings, base)
+    return base
+
+
+def remarks_on(settings: RunSettings, bundle: BundleSettings, base: OpenBundle) -> Iterator[str]:
+    """Notes for the user on the base model: where it is, and which settings it makes ineffective."""
+    yield f"it starts as {base.directory}, with the model and vocabulary of that"
+    text = getattr(settings, "text", None)
+    if isinstance(text, OneTextConfig):
+        yield from ignored_vocabulary_settings(text, len(base.tokenizers.source.vocabulary))
+    ours, theirs = bundle.languages, base.config.languages
+    if ours != theirs:
+        yield f"that one is from {theirs.source} to {theirs.target}, and the text from {ours.source} to {ours.target}"
+
+
+def ignored_vocabulary_settings(text: OneTextConfig, size: int) -> Iterator[str]:
+    """Notes on vocabulary settings that have no effect: the base model's vocabulary of `size` tokens is used."""
+    defaults = {name: OneTextConfig.model_fields[name].default for name in LEARNING}
+    for name, default in {**defaults, "vocabulary": size}.items():
+        value = getattr(text, name)
+        if name in text.model_fields_set and value != default:
+            yield f"text.{name} = {value} is not looked at: the vocabulary of {size:,} is taken over, and none is learned"
+
+
+def _bundle_of(start: str) -> Path:
+    try:
+        return find_bundle(start)
+    except BundleError as error:
+        raise BundleError(f"train.start: {error}; a run that has begun from one reads it whenever it goes on") from None
+
+
+def _refuse_another_task(values: Mapping[str, Any], start: str, task: str) -> None:
+    """Refuse a task other than the base model's. If none is named, refuse `data` settings that only other tasks have.
+
+    This is checked first, because the task decides which settings exist.
+    """
+    requested_task, data = values.get("task"), values.get("data")
+    if isinstance(requested_task, str) and requested_task != task and requested_task in TASKS:
+        raise _another_task(start, task, requested_task)
+    if requested_task is not None or not isinstance(data, Mapping):
+        return
+    own = getattr(TASKS[task].run.model_fields.get("data"), "annotation", None)
+    for name, value in data.items():
+        recognised = own is not None and name in own.model_fields
+        if not recognised and value is not None and tasks_with(task, ["data", name], values):
+            raise ConfigError(
+                f"train.start = {start!r}: a model for task {task!r}, which does not look at data.{name}; leave it out, "
+                "or start from a model for a task that does"
+            )
+
+
+def _another_task(start: str, task: str, requested_task: str) -> ConfigError:
+    return ConfigError(
+        f"train.start = {start!r}: a model for task {task!r}, not for {requested_task!r}; start from one for the same task"
+    )
+
+
+def _settled(base: OpenBundle) -> dict[str, Any]:
+    """The settings that the base model determines, as tables of a run's settings."""
+    group = TASKS[base.config.task].run
+    tables = base.config.settles(base.codecs)
+    settled: dict[str, Any] = {"task": base.config.task}
+    for table, values in tables.items():
+        annotation = getattr(group.model_fields.get(table), "annotation", None)
+        fields = getattr(annotation, "model_fields", {})
+        settled[table] = {name: value for name, value in values.items() if table == "model" or name in fields}
+    return settled
+
+
+def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
+    own, start = _settled(base), str(settings.train.start)
+    if settings.task != base.config.task:
+        raise _another_task(start, base.config.task, settings.task)
+    if base.config.counted:
+        raise ConfigError(
+            f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
+        )
+    given = settings.model_dump(mode="json")
+    own["data"] = {name: value for name, value in own.get("data", {}).items() if name == "labels_of"}
+    for table in ("data", "text", "model"):
+        for name, expected in own.get(table, {}).items():
+            if name not in FREE and given[table].get(name) != expected:
+                raise _refusal(start, f"{table}.{name}", given[table].get(name), expected)
+
+
+def _refusal(start: str, name: str, value: Any, expected: Any) -> ConfigError:
+    return ConfigError(f"{name} = {value!r}: training starts from {start}, where it is {expected!r}; leave it out")

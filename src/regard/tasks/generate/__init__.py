@@ -1,0 +1,1 @@
+"""The task `generate`: language models, which continue and score texts."""

@@ -1,0 +1,316 @@
+"""`Writer`: a language model with its tokenizer. It continues prompts and scores texts.
+
+Lengths. A Transformer has the context length that it was trained with; the other networks have no limit. It reads only the end of a longer
+prompt, and the result says so (`truncated`). When the output fills the context, generation continues from its second half. A text longer
+than a context is scored in windows that overlap by half, so that every token but the first ones has at least half a context.
+
+Shapes: B sentences, N tokens, T tokens of a window, D width.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Protocol, TypeAlias, Unpack
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.bundle.config import TextsConfig
+from regard.bundle.opened import OpenBundle
+from regard.engine.batching import padded
+from regard.engine.constraints import suppressed_ids
+from regard.engine.forced import ForcedScore
+from regard.engine.input_length import TruncationWarning
+from regard.engine.prefill import PrefilledStepper
+from regard.engine.resident import Evaluable, Resident
+from regard.engine.risk import by_utility, expected_utilities
+from regard.errors import SearchError
+from regard.metrics.pairwise import chrf_matrix
+from regard.search.constraints import Constraints
+from regard.search.hypothesis import Hypothesis
+from regard.search.options import SearchKeywords, SearchOptions
+from regard.search.ranking import Ranking
+from regard.search.run import goes_token_by_token, run_search, search_steps
+from regard.search.stepper import Stepper
+from regard.tasks.generate.text_stream import TextStream
+from regard.text.lines import decode_lines, encode_lines
+from regard.text.tokenizer import Tokenizer
+
+USUAL_LENGTH = 200  # tokens of an output, the default
+WINDOWS_TOKENS = 8192  # read at once, when scoring
+
+
+class LanguageNetwork(Stepper[Any], Evaluable, Protocol):
+    """A network that models language."""
+
+    context: int | None
+
+    def hidden(self, source: Tensor, target_in: Tensor) -> Tensor:
+        """(source [B, 0], target_in [B, T]) -> [B, T, D]"""
+        ...
+
+    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """(hidden [N, D], targets [N]) -> log p [N]"""
+        ...
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The continuation of a prompt."""
+
+    prompt: str
+    """The prompt as it was given."""
+    text: str
+    """The continuation, without the prompt."""
+    tokens: list[str]
+    """The pieces of the text."""
+    logprob: float
+    """log p(text | prompt), the end mark included if finished."""
+    score: float
+    """The score that ranks several continuations."""
+    finished: bool
+    """Whether the model ended it; False: it was cut at the maximum length."""
+    alternatives: tuple["Generation", ...] = ()
+    """All continuations of this prompt, this one first; empty if only one was requested."""
+    truncated: bool = False
+    """Whether the prompt was too long and only its end was read."""
+
+
+GenerationStream: TypeAlias = TextStream[Generation]
+
+
+class Writer:
+    """A language model. Made by `regard.load`, or around a network that is being trained."""
+
+    explainer: Any = None
+    """The function that explains a text; `regard.load` sets it."""
+
+    def __init__(
+        self, network: LanguageNetwork, tokenizer: Tokenizer, texts: TextsConfig, bundle: OpenBundle | None = None
+    ) -> None:
+        self._resident = Resident(network)
+        self.tokenizer, self.texts, self.bundle = tokenizer, texts, bundle
+
+    @property
+    def network(self) -> LanguageNetwork:
+        """The network."""
+        return self._resident.network
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self._resident.device
+
+    def generate(self, prompts: Sequence[str], **options: Unpack[SearchKeywords]) -> list[Generation]:
+        """A continuation of each prompt. A prompt may be empty.
+
+        The options are those of `SearchOptions`, but with `sample=True` and `beam=1` as defaults. `sample=False` searches for the most
+        probable text. With `nbest`, the first has the others as `alternatives`.
+        """
+        return self.write(prompts, _writing_options(options))
+
+    def write(self, prompts: Sequence[str], options: SearchOptions) -> list[Generation]:
+        """`generate`, with a `SearchOptions` object."""
+        if isinstance(prompts, str):
+            raise TypeError(f"expected a list of prompts, not one: write [{prompts[:20]!r}]")
+        rows = [encode_lines(self.tokenizer, prompt) for prompt in prompts]
+        hypotheses: dict[int, list[Hypothesis]] = {}
+        by_length = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+        for _, group in groupby(by_length, key=lambda number: len(rows[number])):
+            numbers = list(group)
+            searched = self._search([rows[number] for number in numbers], numbers, options)
+            hypotheses |= zip(numbers, searched, strict=True)
+        return [
+            self._generation(prompt, rows[number], hypotheses[number], options) for number, prompt in enumerate(prompts)
+        ]
+
+    def stream(self, prompt: str, options: SearchOptions) -> GenerationStream:
+        """Stream the continuation of one prompt, sampled or greedy. The pieces joined are `result.text`."""
+        if options.nbest > 1 or options.mbr or not goes_token_by_token(options):
+            raise SearchError("only one text that is drawn, or searched for greedily, can be told while it is written")
+        ids = encode_lines(self.tokenizer, prompt)
+        limit, constraints = self._limits(options)
+        fed = self._fed([ids])
+        steps = search_steps(
+            PrefilledStepper(self.network, fed),
+            fed[:, :0],
+            options,
+            limits=[limit],
+            numbers=[0],
+            constraints=constraints,
+        )
+
+        def finish(hypotheses: Sequence[Hypothesis]) -> tuple[str, Generation]:
+            generation = self._generation(prompt, ids, hypotheses, options)
+            return generation.text, generation
+
+        return TextStream(self._resident, steps, limit, lambda tokens: self.continued(ids, tokens), finish)
+
+    def score(self, texts: Sequence[str], *, alpha: float = 0.0) -> list[ForcedScore]:
+        """The log-probability of each text, by the chain rule, with those of its tokens."""
+        if isinstance(texts, str):
+            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        rows = [self.encode(text) for text in texts]
+        end = self.network.end_token
+        ranking = Ranking(alpha)
+        results = []
+        for logprobs, ids in zip(self.logprobs([np.array(ids, dtype=np.int64) for ids in rows]), rows, strict=True):
+            tokens = len(ids) - (ids[-1:] == [end])
+            total = float(logprobs.sum())
+            results.append(ForcedScore(total, ranking.score(total, tokens), tokens, logprobs.tolist()))
+        return results
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, as in training: an end mark is added if each line is a document."""
+        if self.texts.documents == "line":
+            return [*self.tokenizer.encode(text), self.network.end_token]
+        return encode_lines(self.tokenizer, text)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of ids."""
+        return decode_lines(self.tokenizer, ids)
+
+    def continued(self, before: Sequence[int], ids: Sequence[int]) -> str:
+        """The text that `ids` add to the text of the ids before them."""
+        start, whole = self.text(before), self.text([*before, *ids])
+        return whole.removeprefix(start)
+
+    def logprobs(self, documents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """log p of every token of every document, given the tokens before it."""
+        results = [np.zeros(len(ids)) for ids in documents]
+        for batch in _batches(_windows(documents, self.texts.context)):
+            rows = [documents[window.document][window.start : window.end].tolist() for window in batch]
+            wanted = [
+                token for window, row in zip(batch, rows, strict=True) for token in row[window.first - window.start :]
+            ]
+            with self._resident.evaluating() as network:
+                device, start = self.device, network.start_token
+                fed = padded([[start, *row[:-1]] for row in rows], start, device)
+                hidden = network.hidden(fed[:, :0], fed)
+                real = torch.cat(
+                    [
+                        hidden[row, window.first - window.start : window.end - window.start]
+                        for row, window in enumerate(batch)
+                    ]
+                )
+                values = network.likelihoods(real, torch.tensor(wanted, device=device)).double().cpu().numpy()
+            if np.isnan(values).any():
+                raise SearchError(
+                    "the model's logits are not numbers (NaN): its weights are damaged or its training diverged"
+                )
+            parts = np.split(values, np.cumsum([window.end - window.first for window in batch])[:-1])
+            for window, part in zip(batch, parts, strict=True):
+                results[window.document][window.first : window.end] = part
+        return results
+
+    def _search(
+        self, prompts: Sequence[Sequence[int]], numbers: Sequence[int], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses for prompts of the same length."""
+        limit, constraints = self._limits(options)
+        with self._resident.evaluating() as network:
+            fed = self._fed(prompts)
+            hypotheses = run_search(
+                PrefilledStepper(network, fed),
+                fed[:, :0],
+                options,
+                limits=[limit] * len(prompts),
+                numbers=numbers,
+                source_lengths=[0] * len(prompts),
+                constraints=constraints,
+            )
+        return [self._least_risk(drawn, options.nbest) for drawn in hypotheses] if options.mbr else hypotheses
+
+    def _limits(self, options: SearchOptions) -> tuple[int, Constraints]:
+        """The maximum output length and the suppressed tokens. Raises an error for options that a language model does not have."""
+        if options.coverage:
+            raise SearchError(f"coverage = {options.coverage:g}: a language model has no source to cover; leave it out")
+        longest = max(USUAL_LENGTH, options.min_length) if options.max_length is None else options.max_length
+        if options.min_length > longest:
+            raise SearchError(f"min_length = {options.min_length}: above max_length = {longest}")
+        return longest, Constraints(suppressed=suppressed_ids(self.tokenizer.vocabulary, options.suppress))
+
+    def _fed(self, prompts: Sequence[Sequence[int]]) -> Tensor:
+        """[B, 1 + tokens]: the start token and prompts of the same length."""
+        return torch.tensor([[self.network.start_token, *prompt] for prompt in prompts], device=self.device)
+
+    def _least_risk(self, drawn: Sequence[Hypothesis], nbest: int) -> list[Hypothesis]:
+        texts = [self.text(hypothesis.tokens) for hypothesis in drawn]
+        return [drawn[place] for place in by_utility(expected_utilities(texts, chrf_matrix), texts)[:nbest]]
+
+    def _generation(
+        self, prompt: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis], options: SearchOptions
+    ) -> Generation:
+        context = self.network.context
+        cut = context is not None and len(ids) + 1 > context
+        if cut:
+            warnings.warn(
+                f"a prompt of {len(ids)} tokens is longer than the context, {context}; only its end was read",
+                TruncationWarning,
+                stacklevel=4,
+            )
+        pieces = self.tokenizer.vocabulary.pieces
+        ranked = tuple(
+            Generation(
+                prompt=prompt,
+                text=self.continued(ids, hypothesis.tokens),
+                tokens=[pieces[index] for index in hypothesis.tokens],
+                logprob=hypothesis.logprob,
+                score=hypothesis.score,
+                finished=hypothesis.finished,
+                truncated=cut,
+            )
+            for hypothesis in hypotheses
+        )
+        return replace(ranked[0], alternatives=ranked if options.nbest > 1 else ())
+
+
+def _writing_options(given: SearchKeywords) -> SearchOptions:
+    """The options of a language model, which samples by default."""
+    sample, nbest, mbr = given.get("sample", True), given.get("nbest", 1), given.get("mbr", 0)
+    searches = mbr or given.get("exact", False) or given.get("exhaustive", False)
+    options: SearchKeywords = {
+        **given,
+        "sample": bool(sample and not searches),
+        "beam": max(given.get("beam", 1), 1 if sample or mbr else nbest),
+    }
+    return SearchOptions(**options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Tokens start .. end of a document, of which those from `first` on are scored."""
+
+    document: int
+    start: int
+    first: int
+    end: int
+
+
+def _windows(documents: Sequence[NDArray[Any]], size: int) -> Iterator[_Window]:
+    """Overlapping windows over all documents; every token is scored once."""
+    for number, ids in enumerate(documents):
+        if not len(ids):
+            continue
+        yield _Window(number, 0, 0, min(size, len(ids)))
+        stride = max(1, size // 2)
+        for first in range(size, len(ids), stride):
+            end = min(first + stride, len(ids))
+            yield _Window(number, end - size, first, end)
+
+
+def _batches(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
+    """Batches of consecutive windows, at most `WINDOWS_TOKENS` tokens with padding."""
+    batch: list[_Window] = []
+    width = 0
+    for window in windows:
+        width = max(width, window.end - window.start)
+        if batch and (len(batch) + 1) * width > WINDOWS_TOKENS:
+            yield batch
+            batch, width = [], window.end - window.start
+        batch.append(window)
+    if batch:
+        yield batch

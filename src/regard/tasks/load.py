@@ -1,0 +1,77 @@
+"""Loads the model of a bundle or run: a translator, a writer, a classifier or a tagger."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.bundle.ctranslate2 import Precision
+from regard.bundle.locate import find_bundle
+from regard.bundle.opened import OpenBundle
+from regard.errors import BundleError
+from regard.tasks.bundles import open_bundle
+from regard.tasks.checks import Engine
+from regard.tasks.table import TASKS
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.tasks.classify.classifier import Classifier
+    from regard.tasks.classify.tagger import Tagger
+    from regard.tasks.generate.writer import Writer
+    from regard.tasks.translate.translator import Translator
+
+
+def load_served(
+    path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
+) -> Any:
+    """Load the model of a bundle, or of a run: its best checkpoint, else its latest.
+
+    engine: `torch` supports everything. `ct2` is CTranslate2, which translates several times faster on a CPU and refuses what it does not
+    support. `auto` uses CTranslate2 where it can and torch for the rest. precision: float32 or int8, of CTranslate2's weights.
+    Language models and classifiers run on torch.
+    """
+    bundle = open_bundle(find_bundle(path))
+    return TASKS[bundle.config.task].load(bundle, device, engine, precision)
+
+
+def load_translator(
+    path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
+) -> "Translator":
+    """The translator of a bundle or a run."""
+    translator: Translator = _load("translate", path, device, engine, precision)
+    return translator
+
+
+def load_writer(path: "str | Path", device: "str | torch.device" = "cpu") -> "Writer":
+    """The language model of a bundle or a run."""
+    writer: Writer = _load("generate", path, device)
+    return writer
+
+
+def load_classifier(path: "str | Path", device: "str | torch.device" = "cpu") -> "Classifier | Tagger":
+    """The classifier or tagger of a bundle or a run."""
+    classifier: Classifier | Tagger = _load("classify", path, device)
+    return classifier
+
+
+def opened_for(task: str, path: "str | Path") -> OpenBundle:
+    """The bundle of a path, or of the run there. Refuses a bundle of another task."""
+    bundle = open_bundle(find_bundle(path))
+    if bundle.config.task != task:
+        raise wrong_task(bundle, task)
+    return bundle
+
+
+def wrong_task(bundle: OpenBundle, task: str) -> BundleError:
+    """The error of a bundle of another task than the one that is needed."""
+    stated = bundle.config.task
+    return BundleError(f"{bundle.directory}: its task is to {stated}, not to {task}; {TASKS[stated].advice}")
+
+
+def _load(
+    task: str,
+    path: "str | Path",
+    device: "str | torch.device",
+    engine: Engine = "auto",
+    precision: Precision = "float32",
+) -> Any:
+    return TASKS[task].load(opened_for(task, path), device, engine, precision)

@@ -1,0 +1,111 @@
+"""A run of any task: prepare the data, train, evaluate. The same call again resumes an interrupted run.
+
+run/config.json  checkpoints/  latest  best  log.jsonl  metrics.json  and translations.jsonl, samples.jsonl or predictions.jsonl
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.bundle.config import installed_version
+from regard.bundle.locate import find_bundle, read_pointer
+from regard.errors import TrainError
+from regard.extensions import extensions_in_use
+from regard.files import to_json, to_json_line, write_whole
+from regard.settings import differences, read_json
+from regard.tasks.bundles import open_bundle
+from regard.tasks.fine_tuning import base_of, remarks_on
+from regard.tasks.interface import Task
+from regard.tasks.settings import FORMAT, parse_settings, read_settings, stored_format
+from regard.tasks.table import TASKS
+from regard.training.checkpoint import checkpoints
+from regard.training.config import RunSettings
+from regard.training.events import Preparing
+from regard.training.objective import Evaluation, Objective
+from regard.training.run import Listener, claimed, train_objective, training_device
+
+CONFIG, METRICS = "config.json", "metrics.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of a run: its directory, why it stopped, and its scores."""
+
+    directory: Path
+    reason: str  # max_steps, max_epochs, minutes, patience, counted, interrupted; finished: it was finished before
+    metrics: dict[str, Any] | None
+    evaluation: Evaluation | None  # None if interrupted, or finished before
+    objective: Objective | None  # None if finished before
+    signal: int | None = None  # the signal that interrupted it
+
+
+def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = ()) -> Run:
+    """Train and evaluate a run in `out`, or resume the run there."""
+    device = training_device(settings)
+    base, task = base_of(settings), TASKS[settings.task]
+    with claimed(out):
+        _refuse_other_settings(settings, out)
+        if (out / METRICS).exists():
+            return Run(out, "finished", read_json(out / METRICS), None, None)
+        objective = task.objective(settings, base, _preparation_listener(listeners))
+        write_whole(out / CONFIG, to_json(stored_settings(settings)))
+        remarks = () if base is None else tuple(remarks_on(settings, objective.bundle, base))
+        outcome = train_objective(settings, out, objective, listeners, base, remarks)
+        if outcome.reason == "interrupted":
+            return Run(out, outcome.reason, None, None, objective, signal=outcome.signal)
+        served = task.load(open_bundle(find_bundle(out)), device, "torch", "float32")
+        evaluation = task.evaluate(served, objective.test)
+        _keep(out, task, objective, evaluation, outcome.cost)
+        return Run(out, outcome.reason, evaluation.metrics, evaluation, objective)
+
+
+def stored_settings(settings: RunSettings) -> dict[str, Any]:
+    """The config.json of a run."""
+    used = [use.model_dump(mode="json") for use in extensions_in_use()]
+    return {"format": FORMAT, **settings.model_dump(mode="json"), "extensions": used}
+
+
+def _preparation_listener(listeners: Sequence[Listener]) -> Callable[[str, int], None]:
+    """A function that reports the preparation of the corpus as `Preparing` events."""
+
+    def tell(doing: str, pairs: int) -> None:
+        for listener in listeners:
+            listener(Preparing(step=0, seconds=0.0, doing=doing, pairs=pairs))
+
+    return tell
+
+
+def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
+    """Refuse to resume a run with other settings or extensions than it was started with."""
+    path, finished = out / CONFIG, (out / METRICS).exists()
+    if not checkpoints(out) and not finished:
+        return
+    if not path.exists():
+        raise TrainError(f"{out}: has checkpoints or metrics but no {CONFIG}; choose another --out")
+    if stored_format(path) != FORMAT and not finished:
+        raise TrainError(
+            f"{out}: an unfinished run of format {stored_format(path)}, which regard {installed_version()} cannot resume; "
+            "finish it with the version that began it, or choose another --out"
+        )
+    changes = settings.changed_from(parse_settings(read_settings(path), str(path)))
+    stored = {use["name"]: use["sha256"] for use in read_json(path).get("extensions", [])}
+    changes += differences({use.name: use.sha256 for use in extensions_in_use()}, stored)
+    if changes:
+        raise TrainError(
+            f"{out}: this run was started with other settings ({'; '.join(changes)}); "
+            "run the same command again to resume it, or choose another --out"
+        )
+
+
+def _keep(out: Path, task: Task, objective: Objective, evaluation: Evaluation, cost: dict[str, Any]) -> None:
+    """Write metrics.json and the results file of the task."""
+    best = read_pointer(out, "best")
+    evaluation.metrics.update(
+        **cost,
+        task=task.name,
+        model=None if best is None else best.relative_to(out).as_posix(),
+        languages=objective.bundle.languages.model_dump(),
+    )
+    write_whole(out / task.results.name, "".join(map(to_json_line, evaluation.rows)))
+    write_whole(out / METRICS, to_json(evaluation.metrics))

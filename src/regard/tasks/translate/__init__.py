@@ -1,0 +1,1 @@
+"""The task `translate`: from a source text to a target text, with scores and word alignments."""

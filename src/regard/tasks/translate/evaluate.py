@@ -1,0 +1,113 @@
+"""Evaluates translators, for the end of training, `regard evaluate` and the report."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.bundle.config import AlignmentConfig
+from regard.data.readers import read_pairs
+from regard.errors import ConfigError, DataError
+from regard.metrics.alignment import Links, alignment_error_rate, to_pharaoh
+from regard.metrics.evaluation import evaluate_translations
+from regard.metrics.translation import TOKENIZERS
+from regard.tasks.translate.translator import Translator
+from regard.training.objective import Evaluation
+
+BEAM, ALPHA = 5, 1.0
+
+
+@dataclass(frozen=True)
+class TranslateTest:
+    """A test set of sentence pairs, with the options of the evaluation."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+    gold: Sequence[tuple[Links, Links]] | None = None
+    """Sure and possible word alignments of each pair; None: there is no gold alignment."""
+    name: str | None = None
+    """The set of the run that it is: test or validation."""
+    beam: int = BEAM
+    alpha: float = ALPHA
+    tokenize: str = "13a"
+    lowercase: bool = False
+    alignment: AlignmentConfig | None = None
+    """How words are aligned; None: as the model's config says."""
+
+
+def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluation:
+    """Translate, score and align the pairs of the test set."""
+    sources, references = list(test.sources), list(test.references)
+    began = time.perf_counter()
+    translations = translator.translate(sources, beam=test.beam, alpha=test.alpha)
+    decoding_seconds = time.perf_counter() - began
+    forced = translator.score(sources, references)
+    metrics = evaluate_translations(
+        [translation.text for translation in translations],
+        references,
+        total_nll=-sum(score.logprob for score in forced),
+        tokens=sum(len(score.token_logprobs) for score in forced),
+        tokenize=test.tokenize,
+        lowercase=test.lowercase,
+    )
+    metrics |= {
+        **_alignment(translator, test),
+        "set": test.name,
+        "sentences": len(sources),
+        "beam": test.beam,
+        "alpha": test.alpha,
+        "decoding_seconds": decoding_seconds,
+    }
+    rows: list[dict[str, Any]] = [
+        {"source": source, "reference": reference, "hypothesis": translation.text, "score": translation.score}
+        for source, reference, translation in zip(sources, references, translations, strict=True)
+    ]
+    for row, (sure, _) in zip(rows, test.gold or [], strict=False):
+        row["gold"] = to_pharaoh(sure)
+    return Evaluation(metrics, rows)
+
+
+def _alignment(translator: Translator, test: TranslateTest) -> dict[str, float | None]:
+    """The alignment error rate; None without gold alignments, or without attention to the source."""
+    aligns = translator.bundle is None or translator.bundle.config.aligns
+    if test.gold is None or (not aligns and test.name is not None):
+        return {"aer": None}
+    alignments = translator.align(list(test.sources), list(test.references), settings=test.alignment)
+    predicted = [frozenset(alignment.links) for alignment in alignments]
+    score = alignment_error_rate(predicted, [sure for sure, _ in test.gold], [possible for _, possible in test.gold])
+    return {"aer": score.aer, "alignment_precision": score.precision, "alignment_recall": score.recall}
+
+
+def test_from_flags(flags: Mapping[str, Any]) -> TranslateTest:
+    """The test set of `regard evaluate --src F --ref F`."""
+    source, reference, tokenize = flags["src"], flags["ref"], flags["tokenize"]
+    if source is None or reference is None:
+        raise ConfigError(
+            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
+        )
+    if tokenize not in TOKENIZERS:
+        raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
+    if source == reference == "-":
+        raise ConfigError("standard input '-' can be read only once; give one of the two sides as a file")
+    pairs = list(read_pairs(source, reference))
+    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    if not any(map(str.strip, sources)):
+        raise DataError(f"{source}: no sentences to evaluate on")
+    return TranslateTest(
+        sources,
+        references,
+        gold=_gold(flags["gold_align"], sources, references),
+        beam=flags["beam"],
+        alpha=flags["alpha"],
+        tokenize=tokenize,
+        lowercase=flags["lowercase"],
+        alignment=flags["alignment"],
+    )
+
+
+def _gold(path: str | None, sources: list[str], references: list[str]) -> list[tuple[Links, Links]] | None:
+    if path is None:
+        return None
+    from regard.data.alignments import read_links
+
+    return list(read_links(path, zip(sources, references, strict=True)))

@@ -1,0 +1,53 @@
+"""Makes the translator of a bundle, and chooses its engine. An error explains why CTranslate2 cannot be used."""
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from regard.bundle.ctranslate2 import Precision, obstacle
+from regard.bundle.opened import OpenBundle
+from regard.engine.ct2 import Ct2Search
+from regard.engine.fast import FastPath
+from regard.engine.resident import Resident
+from regard.errors import ConfigError
+from regard.tasks.checks import check_engine
+from regard.tasks.translate.translator import Translator
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.engine.runner import Network
+
+
+def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> Translator:
+    """The translator of a bundle. It uses CTranslate2 if that supports the network, else torch."""
+    check_engine(engine, precision)
+    why = "engine = 'torch' was asked for" if engine == "torch" else _obstacle(bundle, str(device))
+    if why is not None and engine == "ct2":
+        raise ConfigError(f"engine = 'ct2': {why}; use torch")
+    if why is not None and precision != "float32":
+        raise ConfigError(f"precision = {precision!r}: only CTranslate2 has it, and {why}; use float32")
+    read = partial(_network, bundle, device)
+    fast = None if why is not None else Ct2Search(bundle, cast(Precision, precision))
+    return Translator(
+        read() if why is not None else Resident.deferred(read),
+        bundle.tokenizers,
+        languages=bundle.config.languages,
+        alignment=bundle.config.alignment,
+        reach=bundle.config.reach,
+        bundle=bundle,
+        fast=None if fast is None else FastPath(fast, only=engine == "ct2"),
+    )
+
+
+def _obstacle(bundle: OpenBundle, device: str) -> str | None:
+    """The reason why CTranslate2 cannot be used; None: it can."""
+    if device != "cpu":
+        return f"device = {device!r} is not the CPU"
+    return obstacle(bundle.config.model)
+
+
+def _network(bundle: OpenBundle, device: "str | torch.device") -> "Network":
+    from regard.bundle.bundle import read_network
+
+    # every translation network of `models/` is a `Network`: the contract tests check it
+    return cast("Network", read_network(bundle, device))

@@ -1,0 +1,57 @@
+"""Tokenizes and truncates the texts of a translator.
+
+A text longer than `max_tokens` tokens is truncated with a warning. The other texts are not affected.
+"""
+
+import warnings
+from collections.abc import Sequence
+
+from regard.engine.input_length import TruncationWarning
+from regard.errors import DataError
+from regard.tasks.translate.pairs import Pairs
+from regard.tasks.translate.translation import Source
+from regard.text.build import TokenizerPair
+from regard.text.tokenizer import Tokenizer
+
+ENCODED_TOGETHER = 256  # texts tokenized together: bounds the memory for tokens past `max_tokens`
+
+
+class Reader:
+    """Tokenizes sources and targets, and truncates them to `max_tokens` tokens."""
+
+    def __init__(self, tokenizers: TokenizerPair, max_tokens: int) -> None:
+        self._tokenizers, self.max_tokens = tokenizers, max_tokens
+
+    def sources(self, texts: Sequence[str]) -> list[Source]:
+        """The tokenized texts."""
+        rows, cut = self._encode(texts, self._tokenizers.source, "source")
+        return [Source(text, ids, number in cut) for number, (text, ids) in enumerate(zip(texts, rows, strict=True))]
+
+    def pairs(self, sources: Sequence[str], targets: Sequence[str]) -> Pairs:
+        """The tokenized sources and targets."""
+        if len(sources) != len(targets):
+            raise DataError(f"{len(sources)} sources, but {len(targets)} targets: give one target for each source")
+        source_ids, cut_sources = self._encode(sources, self._tokenizers.source, "source")
+        target_ids, cut_targets = self._encode(targets, self._tokenizers.target, "target")
+        return Pairs(source_ids, target_ids, cut_targets, cut_sources | cut_targets)
+
+    def _encode(self, texts: Sequence[str], tokenizer: Tokenizer, side: str) -> tuple[list[list[int]], set[int]]:
+        """The ids of each text, and the numbers of the truncated texts."""
+        if isinstance(texts, str):
+            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        rows: list[list[int]] = []
+        cut: dict[int, int] = {}  # number -> tokens
+        for start in range(0, len(texts), ENCODED_TOGETHER):
+            for ids in tokenizer.encode_batch(texts[start : start + ENCODED_TOGETHER]):
+                if len(ids) > self.max_tokens:
+                    cut[len(rows)] = len(ids)
+                rows.append(ids[: self.max_tokens])
+        if cut:
+            first = min(cut)
+            warnings.warn(
+                f"{len(cut)} {side} texts are longer than {self.max_tokens} tokens and were cut there; "
+                f"the first is number {first + 1}, with {cut[first]} tokens",
+                TruncationWarning,
+                stacklevel=4,
+            )
+        return rows, set(cut)

@@ -1,0 +1,60 @@
+"""The task `translate`: sentence pairs in, translations out."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from regard.bundle.opened import OpenBundle
+from regard.tasks.interface import PreparationListener, ResultFile, TestFlags
+from regard.tasks.translate.settings import TranslateBundle, TranslateSettings
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.tasks.translate.evaluate import TranslateTest
+    from regard.tasks.translate.objective import TranslateObjective
+    from regard.tasks.translate.translator import Translator
+    from regard.training.objective import Evaluation
+
+
+class Translate:
+    """Translates a source text to a target text."""
+
+    name = "translate"
+    run = TranslateSettings
+    bundle = TranslateBundle
+    scores = ("bleu", "chrf", "ter", "exact_match", "perplexity", "aer")
+    validated = ("bleu", "chrf", "exact_match")
+    results = ResultFile("translations.jsonl", ("source", "reference", "hypothesis"), ("sentences", "sentences"))
+    advice = "use `regard translate`, or score and evaluate with sources"
+
+    def objective(
+        self, settings: TranslateSettings, base: OpenBundle | None, listener: PreparationListener
+    ) -> "TranslateObjective":
+        from regard.data.prepare import prepare
+        from regard.files import cache_directory
+        from regard.tasks.translate.objective import TranslateObjective
+
+        base_tokenizers = None if base is None else base.tokenizers
+        prepared = prepare(settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
+        return TranslateObjective(settings, prepared, None if base is None else base.config)
+
+    def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Translator":
+        from regard.tasks.translate.load import make_translator
+
+        return make_translator(bundle, device, engine, precision)
+
+    def test_set(self, served: "Translator", flags: TestFlags) -> "TranslateTest":
+        from regard.tasks.translate.evaluate import test_from_flags
+
+        return test_from_flags(flags)
+
+    def evaluate(self, served: "Translator", test: "TranslateTest") -> "Evaluation":
+        from regard.tasks.translate.evaluate import evaluate_translator
+
+        return evaluate_translator(served, test)
+
+    def shown(self, metrics: Mapping[str, Any]) -> str:
+        signatures = metrics["signatures"]
+        names = [name for name, value in metrics.items() if isinstance(value, float)]
+        lines = [f"{name:<12} {metrics[name]:8.3f}  {signatures.get(name, '')}".rstrip() for name in names]
+        return "\n".join([*lines, f"{'sentences':<12} {metrics['sentences']:8d}"]) + "\n"

@@ -1,0 +1,292 @@
+"""`Translator`: text in, text out. It joins tokenizers, batching and engines, for any network.
+
+There are two engines: a torch `Runner`, which supports everything, and optionally a faster one (`FastPath`). The weights are loaded, and
+torch is imported, at the first use. Several threads may use one translator.
+
+Lengths. A text is truncated to `max_tokens` (1,024) tokens, or to the learned positions (`reading.py`), and the result says so
+(`truncated`). `searching.py` has the limits of outputs.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
+from regard.bundle.opened import OpenBundle
+from regard.engine.batching import length_batches
+from regard.engine.fast import FastPath
+from regard.engine.forced import ForcedScore
+from regard.engine.input_length import MAX_TOKENS
+from regard.engine.resident import Resident
+from regard.errors import RegardError
+from regard.search.checks import NODE_LIMIT, check_count
+from regard.search.expansion import BranchWatcher, Watcher
+from regard.search.hypothesis import Hypothesis
+from regard.search.options import SearchKeywords, SearchOptions
+from regard.search.ranking import Ranking
+from regard.tasks.translate.pairs import Pairs
+from regard.tasks.translate.reading import Reader
+from regard.tasks.translate.searching import Searcher
+from regard.tasks.translate.translation import Alignment, Links, Source, Translation
+from regard.text.build import TokenizerPair
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from regard.engine.runner import Network, Runner
+    from regard.ops.probe import Probe
+    from regard.tasks.translate.aligner import Aligner
+
+
+ALIGNMENT_BATCH_TOKENS = 1024  # smaller batches, because the weights of all heads and layers are in memory
+
+
+class Translator:
+    """A translation model. Made by `regard.load`, or around a network that is being trained."""
+
+    def __init__(
+        self,
+        network: "Network | Resident[Network]",
+        tokenizers: TokenizerPair,
+        *,
+        languages: Languages | None = None,
+        alignment: AlignmentConfig | None = None,
+        reach: int | None = None,
+        max_tokens: int = MAX_TOKENS,
+        bundle: OpenBundle | None = None,
+        fast: FastPath | None = None,
+    ) -> None:
+        """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`).
+
+        `fast`: a faster engine, used for the searches that it supports.
+        """
+        check_count("max_tokens", max_tokens)
+        self._resident: Resident[Network] = network if isinstance(network, Resident) else Resident(network)
+        self.tokenizers = tokenizers
+        self.languages = languages or Languages()
+        self.alignment = alignment or AlignmentConfig()
+        self.bundle = bundle
+        self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
+        self.reach = reach
+        self._reader = Reader(tokenizers, self.max_tokens)
+        self._searcher = Searcher(tokenizers.target, lambda: self._runner, fast or FastPath(), reach)
+
+    @property
+    def network(self) -> "Network":
+        """The network, loaded at the first access."""
+        return self._resident.network
+
+    @cached_property
+    def _runner(self) -> "Runner":
+        from regard.engine.runner import Runner
+
+        pads = (self.tokenizers.source.vocabulary.pad, self.tokenizers.target.vocabulary.pad)
+        return Runner(self._resident, source_pad=pads[0], target_pad=pads[1])
+
+    @cached_property
+    def _aligner(self) -> "Aligner":
+        from regard.tasks.translate.aligner import Aligner
+
+        return Aligner(self.tokenizers, self.evidence)
+
+    @property
+    def device(self) -> "torch.device":
+        """The device of the weights."""
+        return self._resident.device
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        batch_tokens: int = 4096,
+        **options: Unpack[SearchKeywords],
+    ) -> list[Translation]:
+        """One translation for each text, in order. The translation of a blank text is empty.
+
+        options: the fields of `SearchOptions`. prefixes and phrases: see `search`. batch_tokens: the source tokens of a batch, which bound
+        memory. The first access to an `alignment` costs one more forward pass over all texts.
+        """
+        return self.search(
+            texts, SearchOptions(**options), prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens
+        )
+
+    def search(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        batch_tokens: int = 4096,
+        scores: bool = True,
+    ) -> list[Translation]:
+        """`translate`, with a `SearchOptions` object.
+
+        prefixes: the beginning of each translation; phrases: the phrases that each translation must contain, tokenized by the target
+        tokenizer one by one. A constraint that cannot be met is dropped with a warning, and named in `unmet`. scores=False allows a faster
+        greedy search, which leaves `score` and `logprob` NaN.
+        """
+        sources = self.read(texts)
+        return self.search_read(
+            sources, options, prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens, scores=scores
+        )
+
+    def read(self, texts: Sequence[str]) -> list[Source]:
+        """The tokenized texts, for callers that need their lengths before `search_read`."""
+        return self._reader.sources(texts)
+
+    def search_read(
+        self,
+        sources: Sequence[Source],
+        options: SearchOptions,
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        batch_tokens: int = 4096,
+        scores: bool = True,
+    ) -> list[Translation]:
+        """`search`, for texts tokenized by `read`."""
+        check_count("batch_tokens", batch_tokens)
+        constraints = self._searcher.constraints(len(sources), prefixes, phrases)
+        rows = [source.ids for source in sources]
+        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores)
+        utilities = None
+        if options.mbr:
+            hypotheses, utilities = self._searcher.least_risk(hypotheses, options.nbest)
+        links = cache(partial(self._links, rows, hypotheses))
+        pieces = self.tokenizers.target.vocabulary.pieces
+        results = []
+        for number, source in enumerate(sources):
+            ranked = [
+                Translation(
+                    source=source.text,
+                    text=self.tokenizers.target.decode(hypothesis.tokens),
+                    score=hypothesis.score,
+                    tokens=[pieces[token] for token in hypothesis.tokens],
+                    logprob=hypothesis.logprob,
+                    finished=hypothesis.finished,
+                    truncated=source.truncated,
+                    unmet=constraints.unmet(number, hypothesis.tokens) if constraints else (),
+                    utility=None if utilities is None else utilities[number][rank],
+                    proof=hypothesis.proof,
+                    links=partial(_links_of, links, number, rank),
+                )
+                for rank, hypothesis in enumerate(hypotheses[number])
+            ]
+            results.append(ranked[0] if options.nbest == 1 else replace(ranked[0], alternatives=tuple(ranked)))
+        return results
+
+    def watch_beam(
+        self, text: str, watch: Watcher, *, beam: int = 5, alpha: float = 1.0, nbest: int = 1
+    ) -> list[Hypothesis]:
+        """The best hypotheses for one text, as token ids; `watch` gets every step of the search."""
+        return self.watch(text, watch, SearchOptions(beam=beam, alpha=alpha, nbest=nbest))
+
+    def watch(
+        self, text: str, watch: Watcher, options: SearchOptions, *, prefix: str = "", phrases: Sequence[str] = ()
+    ) -> list[Hypothesis]:
+        """`watch_beam` for any search but exact and exhaustive search, which have no such steps."""
+        [source] = self.read([text])
+        return self._searcher.watch(source.ids, options, self._searcher.constraints(1, [prefix], [phrases]), watch)
+
+    def watch_exact(
+        self, text: str, watch: BranchWatcher, *, beam: int = 5, node_limit: int = NODE_LIMIT
+    ) -> Hypothesis:
+        """The most probable hypothesis for one text, as token ids; `watch` gets every expansion of the exact search."""
+        [source] = self.read([text])
+        return self._searcher.watch_exact(
+            source.ids, SearchOptions(beam=beam, exact=True, node_limit=node_limit), watch
+        )
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, alpha: float = 0.0, batch_tokens: int = 4096
+    ) -> list[ForcedScore]:
+        """log p of each target given its source, by teacher forcing."""
+        ranking = Ranking(alpha)
+        pairs = self._reader.pairs(sources, targets)
+        results: dict[int, ForcedScore] = {}
+        for batch in length_batches(pairs.widths, batch_tokens):
+            scores = self._runner.score(*pairs.rows(batch))
+            for number, logprobs in zip(batch, scores, strict=True):
+                kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # a truncated target has no end mark
+                tokens, logprob = len(pairs.targets[number]), sum(kept)
+                score = ranking.score(logprob, tokens)
+                results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
+        return [results[number] for number in range(len(sources))]
+
+    explainer: "Callable[..., Any] | None" = None
+    """The function that explains a sentence; `regard.load` sets it."""
+
+    def explain(
+        self,
+        text: str,
+        *,
+        target: str | None = None,
+        beam: int = 5,
+        alpha: float = 1.0,
+        parts: Collection[str] | None = None,
+        changes: Sequence[Any] = (),
+        name: str | None = None,
+    ) -> Any:
+        """The explanation of the translation of `text`, or of a given `target`. A notebook shows it as a page.
+
+        parts: some of `explain.PARTS`, by default all; some are slow. changes: interventions to compare with. name: the model's name on the
+        page.
+        """
+        if self.explainer is None:
+            raise RegardError("this translator was made without an explainer; load it with regard.load")
+        return self.explainer(
+            self, text, target=target, beam=beam, alpha=alpha, parts=parts, changes=changes, name=name
+        )
+
+    def forced(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        probe: "Probe | None" = None,
+        *,
+        gradients: bool = False,
+    ) -> "Tensor":
+        """[B, T, D]: the last hidden states by teacher forcing, for ids without end marks. The probe sees the forward pass."""
+        return self._runner.forced(sources, targets, probe, gradients=gradients)
+
+    def align(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        settings: AlignmentConfig | None = None,
+        batch_tokens: int = ALIGNMENT_BATCH_TOKENS,
+    ) -> list[Alignment]:
+        """The word alignment of each pair, by teacher forcing. `settings`: how to align; None: as the model's config says."""
+        pairs = self._reader.pairs(sources, targets)
+        return self._aligner.align(sources, targets, pairs, settings or self.alignment, batch_tokens)
+
+    def evidence(
+        self, pairs: Pairs, method: AlignmentMethod = "attention", batch_tokens: int = ALIGNMENT_BATCH_TOKENS
+    ) -> "list[Tensor]":
+        """The evidence for links between the tokens of each pair, [L, H, T, S], end marks last."""
+        from regard.tasks.translate.evidence import evidence
+
+        results: dict[int, Tensor] = {}
+        for batch in length_batches(pairs.widths, batch_tokens):
+            results.update(zip(batch, evidence(self._runner, method, *pairs.rows(batch)), strict=True))
+        return [results[number] for number in range(len(pairs.sources))]
+
+    def _links(self, sources: Sequence[list[int]], hypotheses: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
+        """The links of every hypothesis of every source, by teacher forcing of the hypotheses."""
+        flat = [
+            (sources[number], list(hypothesis.tokens)) for number, own in enumerate(hypotheses) for hypothesis in own
+        ]
+        pairs = Pairs([source for source, _ in flat], [target for _, target in flat])
+        links = iter(self._aligner.links(pairs, self.alignment, ALIGNMENT_BATCH_TOKENS))
+        return [[next(links) for _ in own] for own in hypotheses]
+
+
+def _links_of(links: Callable[[], list[list[Links]]], text: int, rank: int) -> Links:
+    """The links of one hypothesis, from those of all texts of the call."""
+    return links()[text][rank]

@@ -1,0 +1,100 @@
+"""Checkpoints: a bundle plus the optimiser's tensors and a JSON state, written atomically.
+
+A checkpoint is the directory `run/checkpoints/step-00001000/`. The files `run/latest` and `run/best` point to checkpoints.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.bundle.bundle import write_bundle
+from regard.bundle.config import BundleSettings
+from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
+from regard.bundle.manifest import verify_manifest, write_manifest
+from regard.bundle.opened import REQUIRED
+from regard.bundle.tensors import read_tensors, write_tensors
+from regard.errors import BundleError
+from regard.files import remove_whole, to_json, whole_directory
+
+OPTIMISER_FILE = "optimiser.safetensors"
+STATE_FILE = "state.json"
+_NAME = re.compile(r"step-\d{8,}")
+
+
+def checkpoint_name(step: int) -> str:
+    """The path of the checkpoint of a step, relative to the run."""
+    return f"{CHECKPOINTS}/step-{step:08d}"
+
+
+def write_checkpoint(
+    run: Path,
+    name: str,
+    *,
+    weights: Mapping[str, Tensor],
+    optimiser: Mapping[str, Tensor],
+    state: Mapping[str, Any],
+    config: BundleSettings,
+    codecs: Any,
+) -> None:
+    """Write a checkpoint to `run/name` and point `latest` to it."""
+    with whole_directory(run / name) as staging:
+        write_bundle(staging, weights, config, codecs)
+        write_tensors(staging / OPTIMISER_FILE, optimiser)
+        (staging / STATE_FILE).write_text(to_json(dict(state)), encoding="utf-8")
+        write_manifest(staging)
+    write_pointer(run, "latest", name)
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    folder = run / CHECKPOINTS
+    directories = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(directories, key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step of a checkpoint, from its name."""
+    return int(checkpoint.name.removeprefix("step-"))
+
+
+def newest_valid(run: Path, codec_files: Sequence[str] = ()) -> tuple[str | None, list[str]]:
+    """The newest undamaged checkpoint, and one message for each damaged one that is newer."""
+    complaints = []
+    for directory in reversed(checkpoints(run)):
+        try:
+            verify_manifest(directory, (*REQUIRED, *codec_files, OPTIMISER_FILE, STATE_FILE))
+        except BundleError as error:
+            complaints.append(str(error))
+            continue
+        return f"{CHECKPOINTS}/{directory.name}", complaints
+    return None, complaints
+
+
+def read_state(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The optimiser's tensors and the JSON state."""
+    state: dict[str, Any] = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
+    return read_tensors(directory / OPTIMISER_FILE), state
+
+
+def prune(run: Path, keep: int, save_every: int) -> None:
+    """Delete all checkpoints but the newest `keep`, the best and the latest. Deletes nothing if a pointer is broken.
+
+    Checkpoints of an interruption, between two multiples of `save_every`, are not among the `keep`: a resumed run keeps the same ones as
+    an uninterrupted run. Checkpoints after the latest are damaged ones that a resumed run skipped and will overwrite; they stay.
+    """
+    try:
+        best, latest = read_pointer(run, "best"), read_pointer(run, "latest")
+    except BundleError:
+        return
+    up_to_latest = [
+        directory for directory in checkpoints(run) if latest is not None and step_of(directory) <= step_of(latest)
+    ]
+    regular = [directory for directory in up_to_latest if step_of(directory) % save_every == 0]
+    spared = {*regular[-keep:], best, latest}
+    for directory in up_to_latest:
+        if directory not in spared:
+            remove_whole(directory)

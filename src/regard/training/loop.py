@@ -1,0 +1,223 @@
+"""The training loop: a generator of events. It trains, validates and saves checkpoints; it prints nothing and knows no listener.
+
+The random generator of a step is seeded by (seed, step, worker). So a resumed run with the same number of workers equals an uninterrupted
+one bit for bit, and no generator state is saved.
+"""
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.bundle.locate import write_pointer
+from regard.data.examples import Numbers
+from regard.errors import TrainError
+from regard.metrics.perplexity import perplexity
+from regard.training.average import MovingAverage
+from regard.training.checkpoint import checkpoint_name, prune, write_checkpoint
+from regard.training.config import RunSettings, TrainConfig
+from regard.training.diagnose import Diagnosis
+from regard.training.early_stopping import out_of_patience, record_validation
+from regard.training.events import Diagnosed, Event, Saved, Step, Stopped, Validated
+from regard.training.forked import ForkedTeam
+from regard.training.objective import Measured, StepInfo, Trained
+from regard.training.optimizer import Optimizer
+from regard.training.progress import Progress
+from regard.training.schedule import learning_rate
+from regard.training.team import Team
+from regard.training.worker import Worker, gradient_buffers
+
+
+@dataclass
+class TrainingJob:
+    """The objects of a training run: settings, objective, network, optimiser, moving average and progress."""
+
+    settings: RunSettings
+    run: Path
+    objective: Trained
+    network: nn.Module
+    optimizer: Optimizer
+    average: MovingAverage | None
+    progress: Progress
+    device: torch.device
+    workers: int
+
+    def team(self) -> ForkedTeam:
+        """The worker processes of this machine."""
+        gradients, train = gradient_buffers(self.network, self.workers), self.settings.train
+        return ForkedTeam(
+            [
+                Worker(number, train, self.objective, self.network, self.optimizer, gradients, self.device)
+                for number in range(self.workers)
+            ]
+        )
+
+    def state(self) -> dict[str, object]:
+        """The JSON part of a checkpoint."""
+        return {
+            "progress": self.progress.to_json(),
+            "data": self.objective.key,
+            "threads": torch.get_num_threads(),
+            "workers": self.workers,
+            "torch": torch.__version__,
+        }
+
+
+def training(
+    job: TrainingJob, interrupted: Callable[[], bool], make_team: Callable[[TrainingJob], Team] = TrainingJob.team
+) -> Generator[Event, None, None]:
+    """Train until a limit, early stopping or an interruption ends it. The last event is always `Stopped`."""
+    progress, config = job.progress, job.settings.train
+    batches = _planned(job)
+    saved = progress.step
+    with make_team(job) as team:
+        while True:
+            reason = "interrupted" if team.agree(interrupted()) else _limit(progress, config, len(batches))
+            if reason is not None:
+                break
+            started = time.perf_counter()
+            chosen = batches[progress.batch : progress.batch + config.accumulate]
+            yield from advance(job, team, chosen, len(batches), started)
+            if progress.batch >= len(batches):
+                progress.epoch, progress.batch = progress.epoch + 1, 0
+                batches = _planned(job)
+            last = progress.reached(config, len(batches)) is not None
+            if last or progress.step % config.validate_every == 0:
+                yield _validate(job, team)
+            if last or progress.step % config.save_every == 0 or progress.best_step == progress.step:
+                if team.first:
+                    yield _save(job)
+                saved = progress.step
+    if saved != progress.step and team.first:  # interrupted, or early stopping
+        yield _save(job)
+    yield Stopped(progress.step, progress.seconds, reason)
+
+
+def _limit(progress: Progress, config: TrainConfig, batches: int) -> str | None:
+    """The limit that ends the run now, `patience` being early stopping; None: none does."""
+    return progress.reached(config, batches) or ("patience" if out_of_patience(progress, config.patience) else None)
+
+
+def _planned(job: TrainingJob) -> list[Numbers]:
+    config = job.settings.train
+    return job.objective.examples.plan(config.batch_tokens, config.seed, job.progress.epoch)
+
+
+def advance(
+    job: TrainingJob, team: Team, batches: list[Numbers], epoch_batches: int, started: float
+) -> Iterator[Event]:
+    """One optimiser step. Gradients accumulate over `batches` and are divided by the number of all their target tokens."""
+    progress, config = job.progress, job.settings.train
+    share = progress.share(config, epoch_batches)
+    readings = 2 if config.consistency and share >= config.consistency_from else 1
+    sums = team.gradient(StepInfo(progress.step, progress.epoch, readings), batches)
+    norm = team.norm() / sums.tokens
+    if not math.isfinite(norm) or not math.isfinite(sums.loss):
+        raise _not_finite(job, batches, sums.loss / sums.tokens, norm)
+    due = config.diagnose_every and (progress.step + 1) % config.diagnose_every == 0
+    diagnosis = Diagnosis(job.network, sums.tokens) if due else None
+    rate = learning_rate(
+        config.schedule,
+        config.learning_rate,
+        step=progress.step + 1,
+        warmup=config.warmup,
+        progress=share,
+        width=job.settings.width,
+    )
+    team.update(rate, min(1.0, (config.clip or math.inf) / (norm + 1e-6)) / sums.tokens)
+    if job.average is not None:
+        job.average.update(job.network, progress.step)
+    elapsed = team.from_first(
+        lambda: time.perf_counter() - started
+    )  # so that all workers reach a time limit at the same step
+    progress.step += 1
+    progress.batch += len(batches)
+    progress.tokens += sums.tokens
+    progress.seconds += elapsed
+    yield Step(
+        step=progress.step,
+        seconds=progress.seconds,
+        epoch=progress.epoch,
+        loss=sums.loss / sums.tokens,
+        parts={name: value / sums.tokens for name, value in sums.parts.items()},
+        learning_rate=rate,
+        gradient_norm=norm,
+        tokens=sums.tokens,
+        tokens_per_second=sums.tokens / elapsed,
+        progress=progress.share(config, epoch_batches),
+    )
+    if diagnosis is not None:
+        yield Diagnosed(progress.step, progress.seconds, diagnosis.norms())
+
+
+def _not_finite(job: TrainingJob, batches: list[Numbers], loss: float, norm: float) -> TrainError:
+    shown = job.objective.examples.where(batches, job.settings.train.seed, job.progress.epoch)
+    return TrainError(
+        f"step {job.progress.step + 1}: loss {loss}, gradient norm {norm}, on {shown}; the weights are "
+        f"unchanged since the step before; lower train.learning_rate ({job.settings.train.learning_rate}) and start anew with another --out"
+    )
+
+
+def _validate(job: TrainingJob, team: Team) -> Validated:
+    """Validate the weights that a checkpoint would have, and update the best value and the counter of early stopping."""
+    progress, config = job.progress, job.settings.train
+    measured = team.from_first(lambda: _measured(job))
+    if not math.isfinite(measured.loss):
+        raise TrainError(
+            f"step {progress.step}: validation loss {measured.loss}: the weights have exploded; "
+            f"lower train.learning_rate ({config.learning_rate}) and start anew with another --out"
+        )
+    best = record_validation(progress, measured.value)
+    return Validated(
+        step=progress.step,
+        seconds=progress.seconds,
+        loss=measured.loss,
+        perplexity=perplexity(measured.loss, 1),
+        scores=measured.scores,
+        samples=measured.samples,
+        best=best,
+    )
+
+
+def _measured(job: TrainingJob) -> Measured:
+    job.network.eval()
+    raw = _swap_in_average(job)
+    measured = job.objective.validate(job.network)
+    if raw is not None:
+        job.network.load_state_dict(raw)
+    return measured
+
+
+def _swap_in_average(job: TrainingJob) -> dict[str, Tensor] | None:
+    """Load the exponential moving average into the network. Returns the weights that it had."""
+    if job.average is None:
+        return None
+    raw = {name: value.clone() for name, value in job.network.state_dict().items()}
+    job.network.load_state_dict(job.average.weights)
+    return raw
+
+
+def _save(job: TrainingJob) -> Saved:
+    progress = job.progress
+    name = checkpoint_name(progress.step)
+    weights, memory = job.network.state_dict(), job.optimizer.tensors()
+    if job.average is not None:  # the bundle has the average; the raw weights are needed to resume
+        memory |= {f"weights/{key}": value.clone() for key, value in weights.items()}
+        weights = job.average.weights
+    write_checkpoint(
+        job.run,
+        name,
+        weights=weights,
+        optimiser=memory,
+        state=job.state(),
+        config=job.objective.bundle,
+        codecs=job.objective.codecs,
+    )
+    if progress.best_step == progress.step:
+        write_pointer(job.run, "best", name)
+    prune(job.run, job.settings.train.keep, job.settings.train.save_every)
+    return Saved(progress.step, progress.seconds, name)

@@ -1,0 +1,63 @@
+"""The teacher-forcing loss: label-smoothed cross-entropy over all outputs but padding, optionally with R-Drop."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.data.batches import Batch
+from regard.data.examples import ExampleSet
+from regard.ops.loss import consistent_cross_entropy, smoothed_cross_entropy
+from regard.ops.probe import Probe
+
+VALIDATION_TOKENS = 4096
+
+
+class TeacherForced(Protocol):
+    """A network that can be trained with teacher forcing."""
+
+    target_pad: int  # the ids below it are the outputs
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
+        """[B, S], [B, T] -> [B, T, D]"""
+        ...
+
+    def output_table(self) -> Tensor:
+        """[W, D], whose first rows are the weights of the outputs."""
+        ...
+
+
+def batch_loss(
+    network: TeacherForced,
+    batch: Batch,
+    smoothing: float,
+    device: torch.device,
+    consistency: float = 0.0,
+    probe: Probe | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The smoothed loss and -log p of the reference, summed over the batch's target tokens without padding.
+
+    If the batch has every source twice (R-Drop), `consistency` weights the divergence of the two predictions, which differ by dropout.
+    """
+    batch = batch.to(device)
+    readings = len(batch.source) // len(batch.target_in)
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+        hidden = network.hidden(batch.source, batch.target_in.repeat(readings, 1), probe)
+    real, table, outputs = batch.target_out != network.target_pad, network.output_table(), network.target_pad
+    hidden, targets = hidden[real.repeat(readings, 1)].to(table.dtype), batch.target_out[real]
+    if readings == 1:
+        return smoothed_cross_entropy(hidden, table, targets, smoothing, outputs=outputs)
+    both = hidden.view(readings, len(targets), -1)
+    return consistent_cross_entropy(both, table, targets, smoothing, consistency, outputs=outputs)
+
+
+def corpus_loss(network: TeacherForced, examples: ExampleSet, device: torch.device) -> float:
+    """The mean of -log p of the expected outputs, per token with end marks, in nats."""
+    total, tokens = 0.0, 0
+    with torch.no_grad():  # not inference mode: a position table that grows here is used in training again
+        for numbers in examples.plan(VALIDATION_TOKENS, seed=0, epoch=0):
+            batch = examples.batch(numbers, seed=0, epoch=0)
+            _, nll = batch_loss(network, batch, 0.0, device)
+            total += float(nll)
+            tokens += batch.tokens
+    return total / tokens

@@ -1,0 +1,49 @@
+"""The progress of a run: its counters and its limits. A checkpoint stores it as JSON."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from regard.training.config import TrainConfig
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counters of the training loop."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch that are done
+    seconds: float = 0.0  # training time, without preparation, validation and pauses
+    tokens: int = 0  # target tokens trained on, without padding
+    best: float | None = None  # the best validation value so far, larger is better
+    best_step: int = 0
+    validations_without_improvement: int = 0  # for early stopping
+    validated: int = 0  # the step of the last validation
+
+    def share(self, config: TrainConfig, batches: int) -> float:
+        """The share of the run that is done, 0 to 1, by the nearest limit. `batches`: the number of batches in this epoch."""
+        shares = [0.0]
+        if config.max_steps is not None:
+            shares.append(self.step / config.max_steps)
+        if config.epochs is not None:
+            shares.append((self.epoch + self.batch / batches) / config.epochs)
+        if config.minutes is not None:
+            shares.append(self.seconds / (60.0 * config.minutes))
+        return min(1.0, max(shares))
+
+    def reached(self, config: TrainConfig, batches: int) -> str | None:
+        """The limit that ends the run now, or None. Early stopping is in `training/early_stopping.py`."""
+        if config.max_steps is not None and self.step >= config.max_steps:
+            return "max_steps"
+        if config.epochs is not None and self.epoch + self.batch / batches >= config.epochs:
+            return "max_epochs"
+        if config.minutes is not None and self.seconds >= 60.0 * config.minutes:
+            return "minutes"
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Progress":
+        return cls(**{field.name: values[field.name] for field in fields(cls)})

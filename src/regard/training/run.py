@@ -1,0 +1,221 @@
+"""Trains an objective in the directory of a run: start or resume, train, log, keep the best checkpoint.
+
+run/checkpoints/  latest  best  log.jsonl  tensorboard/
+"""
+
+import fcntl
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+import torch
+
+from regard.bundle.bundle import resolve_device, save_bundle
+from regard.bundle.locate import CHECKPOINTS, write_pointer
+from regard.bundle.manifest import verify_manifest
+from regard.bundle.opened import REQUIRED, OpenBundle
+from regard.errors import BundleError, TrainError
+from regard.files import disk_errors
+from regard.training import tensorboard
+from regard.training.average import mean_weights
+from regard.training.checkpoint import checkpoints, step_of
+from regard.training.config import RunSettings
+from regard.training.counting import Counting
+from regard.training.events import Event, Started, Stopped
+from regard.training.log import JsonLog, cut_back
+from regard.training.loop import TrainingJob, training
+from regard.training.malloc import keep_large_blocks
+from regard.training.objective import Fitted, Objective, Trained, is_fitted
+from regard.training.progress import Progress
+from regard.training.resume import resumed_job
+from regard.training.signals import stop_requests
+
+Listener = Callable[[Event], None]
+LOCK = ".lock"
+
+Work = Callable[[Callable[[], bool]], Generator[Event, None, None]]
+Finish = Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended."""
+
+    reason: str  # max_steps, max_epochs, minutes, patience (early stopping), counted or interrupted
+    cost: dict[str, Any]  # for metrics.json; empty if interrupted
+    signal: int | None = None  # the signal that interrupted it
+
+
+def training_device(settings: RunSettings) -> torch.device:
+    """The device of `train.device`; `auto` is CUDA if available, else the CPU."""
+    chosen = settings.train.device
+    return resolve_device(("cuda" if torch.cuda.is_available() else "cpu") if chosen == "auto" else chosen)
+
+
+def train_objective(
+    settings: RunSettings,
+    out: Path,
+    objective: Trained | Fitted,
+    listeners: Sequence[Listener] = (),
+    base: OpenBundle | None = None,
+    remarks: Sequence[str] = (),
+) -> Outcome:
+    """Train in `out`, or resume the run there. The caller has locked `out` with `claimed`.
+
+    base: the model to fine-tune; remarks: notes on that for the event `Started`.
+    """
+    keep_large_blocks()
+    device = training_device(settings)
+    with ExitStack() as stack:
+        work, started, finish = _begin(settings, out, objective, device, base, remarks)
+        all_listeners = [*_logs(out, started.step, stack), *listeners]
+        stop_signals = stack.enter_context(stop_requests())
+        reason = _follow(started, work(lambda: bool(stop_signals)), all_listeners)
+    if reason == "interrupted":
+        return Outcome(reason, {}, signal=stop_signals[0])
+    return Outcome(reason, finish())
+
+
+def _begin(
+    settings: RunSettings,
+    out: Path,
+    objective: Trained | Fitted,
+    device: torch.device,
+    base: OpenBundle | None,
+    remarks: Sequence[str],
+) -> tuple[Work, Started, Finish]:
+    """The generator of events, the first event, and the function that finishes the run and returns its cost."""
+    if is_fitted(objective):
+        counting = Counting(objective, out)
+        cut_back(out / "log.jsonl", -1)  # an interrupted run starts again
+        return counting.events, _started(objective, objective.counted_examples, device), counting.cost
+    job, notes = resumed_job(settings, out, objective, device, base, remarks)
+    parameters = sum(parameter.numel() for parameter in job.network.parameters())
+    started = _started(objective, len(objective.examples), device, job.progress, parameters, notes)
+
+    def finish() -> dict[str, Any]:
+        _try_average(job)
+        progress = job.progress
+        return {
+            "parameters": parameters,
+            "tokens": progress.tokens,
+            "seconds": progress.seconds,
+            "steps": progress.step,
+        }
+
+    return partial(training, job), started, finish
+
+
+def _started(
+    objective: Objective,
+    examples: int,
+    device: torch.device,
+    progress: Progress | None = None,
+    parameters: int = 0,
+    notes: tuple[str, ...] = (),
+) -> Started:
+    behind = progress or Progress()
+    nothing = {"too_long": 0, "empty": 0, "held_out": 0, "duplicates_of_validation": 0}
+    return Started(
+        step=behind.step,
+        seconds=behind.seconds,
+        parameters=parameters,
+        examples=examples,
+        vocabulary=objective.vocabulary,
+        device=str(device),
+        threads=torch.get_num_threads(),
+        resumed=behind.step > 0,
+        notes=notes,
+        **{**nothing, **objective.left_out},
+    )
+
+
+def _follow(started: Started, events: Generator[Event, None, None], listeners: list[Listener]) -> str:
+    """Pass all events to the listeners. Returns the reason of the last, `Stopped`."""
+    event: Event = started
+    for listener in listeners:
+        listener(started)
+    with closing(events):  # also if a listener fails: the loop must end its worker processes
+        for event in events:
+            for listener in listeners:
+                listener(event)
+    assert isinstance(event, Stopped)
+    return event.reason
+
+
+def _logs(out: Path, step: int, stack: ExitStack) -> Iterator[Listener]:
+    log = JsonLog(out / "log.jsonl")
+    stack.callback(log.close)
+    yield log
+    if tensorboard.is_installed():
+        board = tensorboard.TensorBoardLog(out / "tensorboard", step + 1)
+        stack.callback(board.close)
+        yield board
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[None]:
+    """Only one process may train into a directory."""
+    with disk_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        lock = (out / LOCK).open("a")
+    with lock:
+        _lock(lock, out)
+        try:
+            yield
+        finally:
+            if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
+                (out / LOCK).unlink()
+                out.rmdir()
+
+
+def _lock(file: TextIO, out: Path) -> None:
+    """Lock the file. Waits up to a second for the processes of a run that was just killed."""
+    deadline = time.monotonic() + 1.0
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise TrainError(
+                    f"{out}: another process is training here; wait for it or choose another --out"
+                ) from None
+        time.sleep(0.05)
+
+
+def _try_average(job: TrainingJob) -> None:
+    """Validate the mean of the last checkpoints, and point `best` to it if it is better."""
+    config = job.settings.train
+    if config.average < 2:
+        return
+    regular = [
+        directory
+        for directory in checkpoints(job.run)
+        if step_of(directory) % config.save_every == 0 or step_of(directory) == job.progress.step
+    ]
+    averaged = [directory for directory in regular[-config.average :] if _is_sound(directory)]
+    if len(averaged) < 2:
+        return
+    weights = mean_weights(averaged)
+    job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
+    job.network.eval()
+    value = job.objective.validate(job.network).value
+    if job.progress.best is None or value > job.progress.best:
+        save_bundle(job.run / CHECKPOINTS / "average", weights, job.objective.bundle, job.objective.codecs)
+        write_pointer(job.run, "best", f"{CHECKPOINTS}/average")
+
+
+def _is_sound(checkpoint: Path) -> bool:
+    """Whether a checkpoint is undamaged. A damaged one causes a warning, not an error at the end of a run."""
+    try:
+        verify_manifest(checkpoint, REQUIRED)
+    except BundleError as error:
+        warnings.warn(f"{error}; the average is made without it", stacklevel=2)
+        return False
+    return True

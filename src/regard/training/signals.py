@@ -1,0 +1,29 @@
+"""Ctrl-C and SIGTERM during training: the first signal makes the loop save and stop, the second ends the process at once."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def stop_requests() -> Iterator[list[int]]:
+    """The list of SIGINT and SIGTERM received so far. It stays empty outside the main thread, which receives no signals."""
+    signals: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        if signals:
+            os._exit(128 + number)
+        signals.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

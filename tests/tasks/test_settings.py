@@ -1,0 +1,40 @@
+"""What a setting is when it is not given, and what has no meaning for a task."""
+
+import pytest
+
+from regard.errors import ConfigError
+from regard.tasks.settings import parse_settings
+from regard.training.config import RATES, TrainConfig
+
+
+@pytest.mark.parametrize("kind", list(RATES))
+def test_each_optimiser_begins_with_a_rate_that_suits_it(kind: str) -> None:
+    assert TrainConfig.parse({"optimizer": kind}).learning_rate == RATES[kind]
+    assert TrainConfig.parse({"optimizer": kind, "learning_rate": 0.5}).learning_rate == 0.5
+
+
+def test_the_rate_not_given_is_that_of_the_default_optimiser_and_noam_s_factor_is_one() -> None:
+    assert TrainConfig().learning_rate == TrainConfig.parse({}).learning_rate == RATES[TrainConfig().optimizer]
+    assert TrainConfig.parse({"optimizer": "adam", "schedule": "noam"}).learning_rate == 1.0
+
+
+def test_a_preset_that_a_task_has_no_use_for_is_named() -> None:
+    values = {"task": "generate", "data": {"text": "a.txt"}, "model": {"preset": "tiny-deep"}}
+    with pytest.raises(
+        ConfigError,
+        match=r"model\.preset 'tiny-deep', which sets model\.encoder_layers, has no meaning for task 'generate'",
+    ):
+        parse_settings(values)
+    with pytest.raises(ConfigError, match=r": model\.encoder_layers has no meaning for task 'generate'"):
+        parse_settings({**values, "model": {"encoder_layers": 2}})
+    classifier = {"task": "classify", "data": {"labelled": "a.tsv"}, "model": {"preset": "tiny-deep"}}
+    assert parse_settings(classifier).model.preset == "tiny-deep"  # type: ignore[union-attr]
+
+
+def test_a_class_token_needs_a_position_too() -> None:
+    model = {"positions": "learned", "max_positions": 21}
+    values = {"task": "classify", "data": {"labelled": "a.tsv", "max_length": 20}, "model": model}
+    assert parse_settings(values).model.reach == 21
+    with pytest.raises(ConfigError, match=r"data\.max_length 20 and an end mark and a class token; raise the one"):
+        parse_settings({**values, "model": {**model, "pooling": "class"}})
+    assert parse_settings({**values, "model": {**model, "max_positions": 22, "pooling": "class"}}).model.reach == 22

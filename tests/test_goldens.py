@@ -1,0 +1,91 @@
+"""Runs of before the second floor, repeated from their initial tensors: every loss of 50 steps and every final tensor.
+
+`tests/format1/` holds them as the commit before wrote them, one run directory for each task and kind of model. On the kind of processor and
+the torch that wrote them the numbers are equal to the last bit; elsewhere to a tolerance.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from regard.bundle.format1 import tensor_name
+from regard.tasks.fine_tuning import run_settings
+from regard.tasks.run import train_run
+from regard.tasks.settings import read_settings
+from regard.training import run as run_module
+from regard.training import tensorboard
+
+HOME = Path(__file__).parent / "format1"
+RUNS = sorted(path.parent.name for path in HOME.glob("*/initial.safetensors"))
+LOGGED = ("loss", "nll", "gradient_norm", "learning_rate", "tokens", "alignment")
+
+
+@pytest.fixture(autouse=True)
+def _two_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.chdir(HOME / "data")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tensorboard, "is_installed", lambda: False)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def exact() -> bool:
+    """Whether this machine computes as the one that wrote the runs."""
+    machine = json.loads((HOME / "machine.json").read_text(encoding="utf-8"))
+    return machine == {"torch": torch.__version__.split("+")[0], "capability": torch.backends.cpu.get_cpu_capability()}
+
+
+def steps(log: Path) -> list[dict[str, float]]:
+    events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    return [{name: event[name] for name in LOGGED if name in event} for event in events if event["event"] == "step"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_from_the_same_tensors_is_the_same_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = HOME / name
+    original = run_module.resumed_job
+
+    def from_golden(*given, **more):  # type: ignore[no-untyped-def]
+        job, notes = original(*given, **more)
+        initial = renamed(load_file(golden / "initial.safetensors"))
+        job.network.load_state_dict(initial)
+        if job.average is not None:  # it began with the weights that the seed gave
+            job.average.restore(initial)
+        return job, notes
+
+    monkeypatch.setattr(run_module, "resumed_job", from_golden)
+    run = train_run(run_settings(read_settings(golden / "config.json")), tmp_path / "run")
+    assert run.reason == "max_steps"
+    found, expected = steps(tmp_path / "run/log.jsonl"), steps(golden / "log.jsonl")
+    assert len(expected) == 50
+    if exact():
+        assert found == expected
+    else:
+        for one, other in zip(found, expected, strict=True):
+            assert one == pytest.approx(other, rel=1e-2)
+    found_tensors, golden_tensors = (
+        load_file(at / "checkpoints/step-00000050/model.safetensors") for at in (tmp_path / "run", golden)
+    )
+    same_tensors(found_tensors, renamed(golden_tensors))
+
+
+def renamed(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {tensor_name(name): tensor for name, tensor in tensors.items()}
+
+
+def same_tensors(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, tensor in found.items():
+        if exact():
+            assert torch.equal(tensor, expected[name]), name
+        else:
+            torch.testing.assert_close(tensor, expected[name], rtol=0.05, atol=0.01)

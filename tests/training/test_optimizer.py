@@ -1,0 +1,106 @@
+"""Muon against the singular value decomposition, who moves what, and state that can be taken away and given back."""
+
+import pytest
+import torch
+
+from regard.models.build import build_translator
+from regard.models.config import TransformerConfig
+from regard.training.config import TrainConfig
+from regard.training.muon import Muon, orthogonalised
+from regard.training.optimizer import Optimizer
+
+SIZES = TransformerConfig(layers=1, width=16, heads=2, feed_forward=32, positions="learned", max_positions=16)
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 16), (2, 8, 24), (2, 24, 8)])
+def test_orthogonalised_has_the_singular_vectors_and_flat_values(shape: tuple[int, int, int]) -> None:
+    torch.manual_seed(0)
+    matrices = torch.randn(shape)
+    left, _, right = torch.linalg.svd(matrices, full_matrices=False)
+    result = orthogonalised(matrices)
+    inside = left.transpose(1, 2) @ result @ right.transpose(1, 2)  # diagonal in the singular basis
+    values = torch.diagonal(inside, dim1=1, dim2=2)
+    assert values.min().item() > 0.6
+    assert values.max().item() < 1.3
+    assert (inside - torch.diag_embed(values)).abs().max().item() < 1e-4
+
+
+def test_batched_equals_one_by_one() -> None:
+    torch.manual_seed(0)
+    matrices = torch.randn(5, 12, 20)
+    alone = torch.cat([orthogonalised(matrix[None]) for matrix in matrices])
+    torch.testing.assert_close(orthogonalised(matrices), alone, rtol=1e-4, atol=1e-5)
+
+
+def test_muon_step_by_hand() -> None:
+    """One step from zero momentum: the Nesterov update is (1 + m) g, whose direction is that of g; its size 0.2 sqrt(longer side)."""
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.zeros(4, 9))
+    weight.grad = torch.randn(4, 9)
+    Muon([weight], lr=0.1, momentum=0.9, weight_decay=0.0).step()
+    expected = -0.1 * 0.2 * 9**0.5 * orthogonalised(weight.grad[None])[0]
+    torch.testing.assert_close(weight.detach(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_weight_decay_is_decoupled() -> None:
+    weight = torch.nn.Parameter(torch.full((2, 2), 3.0))
+    weight.grad = torch.zeros(2, 2)
+    Muon([weight], lr=0.1, momentum=0.9, weight_decay=0.5).step()
+    torch.testing.assert_close(weight.detach(), torch.full((2, 2), 3.0 * (1 - 0.05)))
+
+
+def test_adamw_beside_muon_has_a_rate_of_its_own() -> None:
+    moved = {}
+    for factor in (1.0, 0.25):
+        torch.manual_seed(0)
+        network = build_translator(SIZES, 20, 20, joint=True)
+        before = {name: value.detach().clone() for name, value in network.named_parameters()}
+        _step(network, Optimizer(network, TrainConfig(optimizer="muon", adamw_factor=factor)))
+        moved[factor] = {name: value.detach() - before[name] for name, value in network.named_parameters()}
+    matrix, vector = "encoder.0.mixer.query.weight", "encoder.0.mixer.query.bias"
+    torch.testing.assert_close(moved[0.25][matrix], moved[1.0][matrix])
+    torch.testing.assert_close(moved[0.25][vector], 0.25 * moved[1.0][vector], rtol=1e-4, atol=1e-7)
+    assert moved[1.0][vector].abs().max() > 0
+
+
+def test_muon_moves_matrices_and_adamw_the_rest() -> None:
+    network = build_translator(SIZES, 20, 20, joint=True)
+    optimizer = Optimizer(network, TrainConfig(optimizer="muon"))
+    _step(network, optimizer)
+    kinds: dict[str, set[str]] = {}
+    for key in optimizer.tensors():
+        name, _, what = key.rpartition("/")
+        kinds.setdefault(name, set()).add(what)
+    assert kinds["encoder.0.mixer.query.weight"] == {"momentum"}
+    for name in (
+        "target.embedding.weight",
+        "source.positions.table",
+        "decoder_norm.weight",
+        "encoder.0.mixer.query.bias",
+    ):
+        assert "exp_avg_sq" in kinds[name]
+
+
+@pytest.mark.parametrize("kind", ["muon", "adamw", "adam", "sgd"])
+def test_state_survives_being_saved(kind: str) -> None:
+    """Two steps in a row equal one step, tensors taken out and put into a new optimiser, and the other step: bit for bit."""
+    config = TrainConfig(optimizer=kind)
+    torch.manual_seed(0)
+    network = build_translator(SIZES, 20, 20, joint=True)
+    optimizer = Optimizer(network, config)
+    _step(network, optimizer)
+    twin = build_translator(SIZES, 20, 20, joint=True)
+    twin.load_state_dict(network.state_dict())
+    restored = Optimizer(twin, config)
+    restored.restore({key: value.clone() for key, value in optimizer.tensors().items()})
+    _step(network, optimizer)
+    _step(twin, restored)
+    for mine, other in zip(network.parameters(), twin.parameters(), strict=True):
+        assert torch.equal(mine, other)
+
+
+def _step(network: torch.nn.Module, optimizer: Optimizer) -> None:
+    network.eval()
+    network.zero_grad()
+    network(torch.tensor([[3, 4, 0]]), torch.tensor([[19, 5, 6]])).square().mean().backward()
+    optimizer.step(1e-2)
