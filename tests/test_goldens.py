@@ -1,7 +1,9 @@
 """Runs of before the second floor, repeated from their initial tensors: every loss of 50 steps and every final tensor.
 
 `tests/format1/` holds them as the commit before wrote them, one run directory for each task and kind of model. On the kind of processor and
-the torch that wrote them the numbers are equal to the last bit; elsewhere to a tolerance.
+the torch that wrote them the numbers are equal to the last bit. Elsewhere every loss is equal to 1e-4 and all that 50 steps changed to 5 %
+(another instruction set gave 5e-6 and 1.8 %; single weights without a gradient worth the name differ by more, as Adam and Muon make steps
+of equal size out of rounding).
 """
 
 import json
@@ -71,21 +73,24 @@ def test_a_run_from_the_same_tensors_is_the_same_run(
         assert found == expected
     else:
         for one, other in zip(found, expected, strict=True):
-            assert one == pytest.approx(other, rel=1e-2)
+            assert one == pytest.approx(other, rel=1e-4)
     found_tensors, golden_tensors = (
         load_file(at / "checkpoints/step-00000050/model.safetensors") for at in (tmp_path / "run", golden)
     )
-    same_tensors(found_tensors, renamed(golden_tensors))
+    expected_tensors = renamed(golden_tensors)
+    assert found_tensors.keys() == expected_tensors.keys()
+    if exact():
+        assert [key for key, tensor in found_tensors.items() if not torch.equal(tensor, expected_tensors[key])] == []
+    else:
+        initial = renamed(load_file(golden / "initial.safetensors"))
+        assert distance(found_tensors, expected_tensors) < 0.05 * distance(initial, expected_tensors)
 
 
 def renamed(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {tensor_name(name): tensor for name, tensor in tensors.items()}
 
 
-def same_tensors(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    assert found.keys() == expected.keys()
-    for name, tensor in found.items():
-        if exact():
-            assert torch.equal(tensor, expected[name]), name
-        else:
-            torch.testing.assert_close(tensor, expected[name], rtol=0.05, atol=0.01)
+def distance(one: dict[str, Tensor], other: dict[str, Tensor]) -> float:
+    """The Euclidean distance of two states of a network, over its weights."""
+    weights = [key for key, tensor in other.items() if tensor.dtype == torch.float32]
+    return float(sum((one[key].double() - other[key].double()).square().sum() for key in weights)) ** 0.5
