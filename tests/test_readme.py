@@ -1,69 +1,31 @@
 """The README's commands, run as they stand. Only budgets are made smaller, and the files they name are made first."""
 
 import json
-import os
 import re
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from regard.data.pocket.corpus import pocket_split
+from documented import POCKET, ROOT, SMALL, blocks, shell, shells, write_pairs
 
-ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = {
-    name: text.replace("\\\n", "")  # one command a line
-    for name, text in re.findall(r"<!-- test: ([\w-]+) -->\n```\w+\n(.*?)```", README, flags=re.DOTALL)
-}
-SMALL = (
-    "--set model.layers=1 --set model.width=16 --set model.heads=2 --set model.feed_forward=16 "
-    "--set train.max_steps=4 --set text.vocabulary=400"
-)
-POCKET = "--set data.pocket=60"
+FENCED = blocks(ROOT / "README.md")
+BLOCKS = {block.mark.removeprefix("test: "): block.text for block in FENCED if block.mark.startswith("test: ")}
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory as a reader of the README has it: some files, and a trained runs/demo."""
     home = tmp_path_factory.mktemp("readme")
-    pairs = pocket_split(train=100, valid=0, test=10)
-    for name, some in (("train", pairs.train), ("test", pairs.test)):
-        (home / f"{name}.en").write_text("".join(f"{pair.french}\n" for pair in some), encoding="utf-8")
-        (home / f"{name}.de").write_text("".join(f"{pair.english}\n" for pair in some), encoding="utf-8")
+    write_pairs(home, "en", "de")
     for name in ("fr.txt", "en.txt"):
         (home / name).write_text("je suis étudiant\nil dort\n", encoding="utf-8")
-    _shell(f"regard train --out runs/demo {POCKET} {SMALL}", home)
+    shell(f"regard train --out runs/demo {POCKET} {SMALL}", home)
     return home
 
 
-def _shell(command: str, home: Path) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "REGARD_CACHE": str(home / "cache"), "OMP_NUM_THREADS": "1"}
-    result = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        cwd=home,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
-    return result.stdout
-
-
-def _shells(commands: str, home: Path) -> list[str]:
-    """The output of each line; the lines do not depend on each other, so two run at a time."""
-    with ThreadPoolExecutor(2) as threads:
-        return list(threads.map(partial(_shell, home=home), commands.strip().split("\n")))
-
-
 def test_every_block_of_commands_is_tested() -> None:
-    blocks = re.findall(r"(<!-- test: [\w-]+ -->\n)?```(?:sh|python)\n(.*?)```", README, flags=re.DOTALL)
-    untested = [text for mark, text in blocks if not mark]
+    untested = [block.text for block in FENCED if block.language in ("sh", "python") and not block.mark]
     assert untested == [BLOCK_OF_MAKE]
 
 
@@ -76,7 +38,7 @@ make test    # the same set-up, then the whole test suite
 def test_own_data(home: Path) -> None:
     """In order and as one test: each line needs what those before it made."""
     for line in BLOCKS["own-data"].strip().split("\n"):
-        _shell(line.replace("--minutes 20", SMALL), home)
+        shell(line.replace("--minutes 20", SMALL), home)
 
 
 def test_further(home: Path) -> None:
@@ -85,8 +47,8 @@ def test_further(home: Path) -> None:
     command = (
         BLOCKS["further"].strip().replace("runs/en-de", "runs/demo").replace("--minutes 5", "--set train.max_steps=2")
     )
-    _shell(command, home)
-    demo, more = (json.loads(_shell(f"regard info runs/{name} --json", home)) for name in ("demo", "more"))
+    shell(command, home)
+    demo, more = (json.loads(shell(f"regard info runs/{name} --json", home)) for name in ("demo", "more"))
     assert (more["vocabulary"], more["model"]) == (demo["vocabulary"], demo["model"])
 
 
@@ -94,10 +56,10 @@ def test_adding(home: Path) -> None:
     for language in ("en", "de"):
         (home / f"valid.{language}").write_bytes((home / f"test.{language}").read_bytes())
     small = re.sub(r"--minutes \d+", SMALL, BLOCKS["adding"]).strip().split("\n")
-    _shells("\n".join(small[:2]), home)  # one in each direction
-    _shells("\n".join(small[2:4]), home)
+    shells("\n".join(small[:2]), home)  # one in each direction
+    shells("\n".join(small[2:4]), home)
     for line in small[4:]:
-        _shell(line, home)
+        shell(line, home)
     text = {name: (home / name).read_text(encoding="utf-8") for name in ("all.en", "all.de", "train.en", "train.de")}
     assert [text[name].count("\n") for name in ("all.en", "all.de")] == [300, 300]
     assert text["all.en"].endswith(text["train.en"])  # beside what the forward model made of it
@@ -106,7 +68,7 @@ def test_adding(home: Path) -> None:
 
 
 def test_using(home: Path) -> None:
-    lines = _shells(BLOCKS["using"], home)
+    lines = shells(BLOCKS["using"], home)
     assert lines[1].count(" ||| ") == 9
     assert "\t" in lines[2]
     assert len(lines[4].split()) == 2
@@ -114,7 +76,7 @@ def test_using(home: Path) -> None:
 
 
 def test_explaining(home: Path) -> None:
-    told, page, data = _shells(BLOCKS["explaining"], home)
+    told, page, data = shells(BLOCKS["explaining"], home)
     assert "log-probability" in told
     assert page == "page.html\n"
     assert (home / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -125,13 +87,13 @@ def test_explaining(home: Path) -> None:
 @pytest.mark.parametrize("name", ["api", "api-train"])
 def test_api(name: str, home: Path) -> None:
     (home / f"{name}.py").write_text(BLOCKS[name], encoding="utf-8")
-    out = _shell(f"python {name}.py", home)
+    out = shell(f"python {name}.py", home)
     assert out.strip()
 
 
 def test_settings(home: Path) -> None:
     for line in BLOCKS["settings"].strip().split("\n"):
-        _shell(f"{line} {POCKET} {SMALL}" if line.startswith("regard train") else line, home)
+        shell(f"{line} {POCKET} {SMALL}" if line.startswith("regard train") else line, home)
 
 
 def test_generating(home: Path) -> None:
@@ -140,18 +102,18 @@ def test_generating(home: Path) -> None:
             "It was the best of times,\nit was the worst of times.\n" * 9, encoding="utf-8"
         )
     train, generate, evaluate, count, score = BLOCKS["generating"].strip().split("\n")
-    _shell(train.replace("--minutes 15", SMALL), home)
-    written, evaluated, _ = _shells("\n".join([generate, evaluate, count]), home)
+    shell(train.replace("--minutes 15", SMALL), home)
+    written, evaluated, _ = shells("\n".join([generate, evaluate, count]), home)
     assert written.count("It was") >= 2
     assert "perplexity_word" in evaluated
-    assert len(_shell(score, home).split()) == 18
+    assert len(shell(score, home).split()) == 18
 
 
 def test_classifying(home: Path) -> None:
     (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
     train, classify, evaluate = BLOCKS["classifying"].strip().split("\n")
-    _shell(f"{train} {SMALL}", home)
-    classified, evaluated = _shells(f"{classify}\n{evaluate}", home)
+    shell(f"{train} {SMALL}", home)
+    classified, evaluated = shells(f"{classify}\n{evaluate}", home)
     assert classified.strip() in ("good", "bad")
     assert "accuracy" in evaluated
 
@@ -159,8 +121,8 @@ def test_classifying(home: Path) -> None:
 def test_tagging(home: Path) -> None:
     (home / "tagged.tsv").write_text("they\tP\ncan\tV\nfish\tN\n\n" * 10, encoding="utf-8")
     train, classify, evaluate = BLOCKS["tagging"].strip().split("\n")
-    _shell(f"{train} {SMALL}", home)
-    tagged, evaluated = _shells(f"{classify}\n{evaluate}", home)
+    shell(f"{train} {SMALL}", home)
+    tagged, evaluated = shells(f"{classify}\n{evaluate}", home)
     assert [line.split("\t")[0] for line in tagged.splitlines()] == ["they", "can", "fish", ""]
     assert "accuracy" in evaluated
 
@@ -168,16 +130,16 @@ def test_tagging(home: Path) -> None:
 def test_comparing(home: Path) -> None:
     (home / "run.toml").write_text("[data]\npocket = 60\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")
-    _shell(f"{training.replace('--seeds 3', '--seeds 1')} {SMALL}", home)
-    assert "norm=post" in _shell(comparing, home)
+    shell(f"{training.replace('--seeds 3', '--seeds 1')} {SMALL}", home)
+    assert "norm=post" in shell(comparing, home)
     assert (home / "norms.svg").exists()
 
 
 def test_extending(home: Path) -> None:
     (home / "first_word.py").write_text(BLOCKS["extension-file"], encoding="utf-8")
     training, comparing = BLOCKS["extending"].strip().split("\n")
-    _shell(f"{training} {POCKET} {SMALL}", home)
-    assert "first word %" in _shell(comparing, home)
+    shell(f"{training} {POCKET} {SMALL}", home)
+    assert "first word %" in shell(comparing, home)
     bundle = json.loads((home / "runs/first/config.json").read_text(encoding="utf-8"))
     assert [extension["adds"] for extension in bundle["extensions"]] == [["metric first_word"]]
 
@@ -186,6 +148,6 @@ def test_make_demo(home: Path) -> None:
     if not (ROOT / ".venv/.ready").exists() or Path(sys.prefix) != ROOT / ".venv":
         pytest.skip("not in the environment that `make setup` makes")
     options = f"--out {home}/made {POCKET} {SMALL}"
-    out = _shell(f"make -C {ROOT} demo DEMO_OPTIONS='{options}'", home)
+    out = shell(f"make -C {ROOT} demo DEMO_OPTIONS='{options}'", home)
     assert "je suis étudiant -> " in out
     assert (home / "made/report.html").exists()

@@ -30,7 +30,7 @@ def test_words_are_printed_with_their_labels(command, tagged: Path, tmp_path: Pa
     values = json.loads(command("evaluate", out, "--data", tagged, "--json").out)
     assert (values["accuracy"], sum(map(sum, values["confusion"]))) == (1.0, 40)
     table = command("evaluate", out, "--data", tagged).out
-    assert table.splitlines()[0] == "accuracy 100.00 %"
+    assert table.splitlines()[0] == "accuracy 100.00 %  [100.00, 100.00]"
     assert table.endswith(
         "    D   N   P   V\nD  10   0   0   0\nN   0  10   0   0\nP   0   0  10   0\nV   0   0   0  10\n"
     )

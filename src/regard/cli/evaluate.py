@@ -1,4 +1,4 @@
-"""`regard evaluate`: the scores of a model on a test set, by its task."""
+"""`regard evaluate`: the scores of a model on a test set, by its task; or of translations in files, without a model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,23 +8,38 @@ import typer
 from regard.cli.align import Method
 
 if TYPE_CHECKING:
-    from regard.bundle.opened import OpenBundle
     from regard.tasks.interface import Task
     from regard.training.objective import Evaluation
 
 HIDDEN = ("set", "decoding_seconds", "texts")  # metrics of a run, not of a test set
+BEAM, ALPHA, DEVICE, ENGINE, PRECISION = 5, 1.0, "cpu", "auto", "float32"
 
 
 def evaluate(
-    bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
+    bundle: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="A run or a bundle.")] = None,
     src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
-    ref: Annotated[str | None, typer.Option(help="Reference translations, line by line.")] = None,
+    ref: Annotated[
+        list[str] | None, typer.Option(help="Reference translations, line by line; repeat it for several references.")
+    ] = None,
+    hyp: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Translations of any system, line by line, in place of DIR; repeat it to test others against the first."
+        ),
+    ] = None,
     text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
     data: Annotated[
         str | None, typer.Option(help="For a classifier: lines of text, tab, label; or of token, tab, label.")
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
-    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this score of translations, such as bleu, chrf, ter or exact_match; may be repeated."),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="Test sets drawn by the bootstrap for the 95 % intervals; 0: no intervals.")
+    ] = 1000,
+    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = BEAM,
+    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = ALPHA,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Compare without case.")] = False,
     gold_align: Annotated[
@@ -33,38 +48,103 @@ def evaluate(
     align_method: Method = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Keep the translations here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
-    engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
-    precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = DEVICE,
+    engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = ENGINE,
+    precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = PRECISION,
 ) -> None:
-    """Print what a model is worth on a test set.
+    """Print what a model, or a file of translations, is worth on a test set.
 
     A translator's BLEU, chrF, TER, exact match, length and perplexity; the perplexities of a text; or how well labels are told.
+    With --hyp F --ref F: the scores of translations that stand in files.
     """
-    from regard.cli.align import read_method
-    from regard.cli.streams import open_output, refuse_own_input
+    from regard.cli.systems import refuse_repeated
     from regard.errors import ConfigError
-    from regard.files import to_json_line
-    from regard.tasks.table import TASKS
+    from regard.metrics.translation import TOKENIZERS
 
     flags: dict[str, Any] = {
         "src": src,
-        "ref": ref,
+        "ref": ref[0] if ref else None,
+        "refs": ref or [],
         "text": text,
         "data": data,
         "beam": beam,
         "alpha": alpha,
         "tokenize": tokenize,
         "lowercase": lowercase,
+        "metric": metric or [],
+        "resamples": resamples,
         "gold_align": gold_align,
     }
-    opened = _bundle(bundle, flags)
-    refuse_own_input(output, src, ref, text, data, gold_align)
+    if tokenize not in TOKENIZERS:
+        raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
+    refuse_repeated("--ref", flags["refs"])
+    loading = {"device": device, "engine": engine, "precision": precision}
+    if hyp:
+        _refuse_model_flags(bundle, {**flags, **loading, "align_method": align_method, "output": output})
+        _evaluate_files(hyp, flags, as_json)
+    elif bundle is not None:
+        _evaluate_model(bundle, flags, loading, align_method, output, as_json)
+    else:
+        raise ConfigError("give DIR, a run or a bundle; or --hyp F --ref F for translations of any system")
+
+
+def _evaluate_files(hyps: list[str], flags: dict[str, Any], as_json: bool) -> None:
+    from regard.cli.streams import open_output
+    from regard.cli.systems import score_files, to_record, to_text
+    from regard.errors import ConfigError
+    from regard.files import to_json_line
+
+    if not flags["refs"]:
+        raise ConfigError("--hyp: give its reference translations too, as --ref F")
+    options = {name: flags[name] for name in ("tokenize", "lowercase", "resamples")}
+    scored = score_files(hyps, flags["refs"], flags["metric"], **options)
+    with open_output(None) as stream:
+        stream.write(to_json_line(to_record(scored)) if as_json else to_text(scored))
+
+
+def _refuse_model_flags(bundle: Path | None, given: dict[str, Any]) -> None:
+    """Refuse what only a model needs beside --hyp."""
+    from regard.errors import ConfigError
+
+    if bundle is not None:
+        raise ConfigError(f"{bundle}: no model is needed to score --hyp; leave out one of the two")
+    defaults = {"beam": BEAM, "alpha": ALPHA, "device": DEVICE, "engine": ENGINE, "precision": PRECISION}
+    for name in ("src", "text", "data", "gold_align", "align_method", "output", *defaults):
+        if given[name] != defaults.get(name):
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{option} {given[name]}: --hyp is scored without a model; leave it out, or give DIR")
+
+
+def _evaluate_model(
+    path: Path,
+    flags: dict[str, Any],
+    loading: dict[str, str],
+    align_method: str | None,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    from regard.bundle.locate import find_bundle
+    from regard.cli.align import read_method
+    from regard.cli.streams import open_output, refuse_own_input
+    from regard.errors import ConfigError
+    from regard.files import to_json_line
+    from regard.metrics.scores import METRICS
+    from regard.tasks.bundles import open_bundle
+    from regard.tasks.evaluation_files import check_files
+    from regard.tasks.table import TASKS
+
+    opened = open_bundle(find_bundle(path))
+    check_files(opened, flags)
+    refuse_own_input(output, flags["src"], *flags["refs"], flags["text"], flags["data"], flags["gold_align"])
     flags["alignment"] = read_method(align_method, "--align-method")
     task = TASKS[opened.config.task]
     if output is not None and task.results.columns is None:
         raise ConfigError(f"-o: a model to {task.name} gives no output a line to keep; leave it out")
-    served = task.load(opened, device, engine, precision)
+    if flags["metric"] and METRICS[task.scores[0]].judges != "translations":
+        raise ConfigError(
+            f"--metric {flags['metric'][0]}: chooses scores of translations, not of a model to {task.name}"
+        )
+    served = task.load(opened, *loading.values())
     test = task.test_set(served, flags)
     _report_empty_lines(flags, test)
     evaluation = task.evaluate(served, test)
@@ -86,35 +166,11 @@ def _hypotheses(task: "Task", evaluation: "Evaluation") -> list[str]:
     return ["\t".join(value) if isinstance(value, list) else str(value) for value in values]
 
 
-def _bundle(path: Path, flags: dict[str, Any]) -> "OpenBundle":
-    """The bundle. Its task must match the flags that name data."""
-    from regard.bundle.locate import find_bundle
-    from regard.errors import ConfigError
-    from regard.tasks.bundles import open_bundle
-    from regard.tasks.load import wrong_task
-
-    given = {name for name in ("src", "ref", "text", "data") if flags[name] is not None}
-    wanted = {"src": "translate", "ref": "translate", "text": "generate", "data": "classify"}
-    tasks = {wanted[name] for name in given}
-    bundle = open_bundle(find_bundle(path))
-    if bundle.config.task not in wanted.values():  # a task of an extension checks its own flags
-        return bundle
-    if len(tasks) != 1 or given == {"src"} or given == {"ref"}:
-        raise ConfigError(
-            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
-        )
-    [task] = tasks
-    if bundle.config.task != task:
-        raise wrong_task(bundle, task)
-    return bundle
-
-
 def _report_empty_lines(flags: dict[str, Any], test: Any) -> None:
     """Report how many lines of a parallel test set are empty. They are evaluated as they are."""
-    from regard.cli.streams import print_status
+    from regard.cli.systems import report_empty_lines, report_fewer_references
 
     if flags["src"] is None or flags["ref"] is None or not hasattr(test, "references"):
         return
-    for side, lines in ((flags["src"], test.sources), (flags["ref"], test.references)):
-        if empty := sum(not line.strip() for line in lines):
-            print_status(f"{side}: {empty:,} of {len(lines):,} lines are empty, and judged as they are")
+    report_empty_lines(flags["src"], test.sources)
+    report_fewer_references(flags["refs"], [test.references, *getattr(test, "more_references", ())])

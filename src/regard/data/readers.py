@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
 from itertools import chain, zip_longest
@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal, TypeVar, cast
 
 from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
 from regard.data.tmx import tmx_pairs
-from regard.errors import DataError
+from regard.errors import ConfigError, DataError
 
 Pair = tuple[str, str]
 Left = TypeVar("Left")
@@ -75,6 +75,19 @@ def read_lines(path: str | Path) -> Iterator[str]:
             lines = (decode_line(raw, path, place) for place, raw in enumerate(block.split(b"\n"), number))
         yield from lines
         number += block.count(b"\n") + 1
+
+
+def read_parallel(paths: Sequence[str | Path], relation: str = "translate") -> list[list[str]]:
+    """The lines of each file. All must have equally many. `relation`: what line n of one does to line n of another."""
+    if [str(path) for path in paths].count(STDIN) > 1:
+        others = "one of the two sides as a file" if len(paths) == 2 else "all but one as files"
+        raise ConfigError(f"standard input '-' can be read only once; give {others}")
+    rows = list(zip_longest(*map(read_lines, paths)))  # in step, so that pipes from one process do not block
+    columns = [[row[place] for row in rows if row[place] is not None] for place in range(len(paths))]
+    for path, lines in zip(paths, columns, strict=True):
+        if len(lines) != len(columns[0]):
+            raise DataError(_unequal(paths[0], path, relation)(len(columns[0]), len(lines)))
+    return [[line.removesuffix("\r") for line in lines] for lines in columns]
 
 
 def read_raw(path: str | Path) -> Iterator[bytes]:
@@ -181,13 +194,19 @@ def zip_equal(
 
 
 def _moses(source: str | Path, target: str | Path) -> Iterator[Pair]:
-    def unequal(source_lines: int, target_lines: int) -> str:
-        counts = f"{display_name(source)} has {source_lines} lines but {display_name(target)} has {target_lines}"
-        return f"{counts}; line n of one must translate line n of the other"
-
-    for left, right in zip_equal(read_lines(source), read_lines(target), unequal):
+    for left, right in zip_equal(read_lines(source), read_lines(target), _unequal(source, target)):
         # The "\r" of a Windows line end is not part of the sentence.
         yield left.removesuffix("\r"), right.removesuffix("\r")
+
+
+def _unequal(left: str | Path, right: str | Path, relation: str = "translate") -> Callable[[int, int], str]:
+    """The error message of two files with unequal numbers of lines."""
+
+    def message(left_lines: int, right_lines: int) -> str:
+        counts = f"{display_name(left)} has {left_lines} lines but {display_name(right)} has {right_lines}"
+        return f"{counts}; line n of one must {relation} line n of the other"
+
+    return message
 
 
 def _tmx(path: str | Path, languages: LanguagePair) -> Iterator[Pair]:

@@ -195,13 +195,7 @@ def _row(comparison: Comparison, row: Row, by_length: bool) -> dict[str, Any]:
         "runs": [str(run.directory) for run in row.runs],
         "scores": {name: _summary(values) for name, values in row.scores.items()},
         **{name: _mean(row.measured(name)) for name in COSTS},
-        "against_baseline": None
-        if row.against is None
-        else {
-            "difference": row.against.difference,
-            "interval": list(row.against.interval),
-            "p_value": row.against.p_value,
-        },
+        "against_baseline": None if row.against is None else row.against.record(),
     }
     if by_length:
         fields["by_length"] = [

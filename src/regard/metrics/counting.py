@@ -21,12 +21,27 @@ SentenceScores = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 
 
 @dataclass(frozen=True)
+class MatchOptions:
+    """How hypotheses are compared with references."""
+
+    tokenize: str = "13a"
+    """BLEU's tokenizer, one of `TOKENIZERS`."""
+    lowercase: bool = False
+    references: int = 1
+    """The number of references of each sentence; `VARYING`: not the same for all."""
+
+
+VARYING = -1  # sacrebleu's number, which its signature shows as nrefs:var
+
+
+@dataclass(frozen=True)
 class CountedMetric:
     """A corpus metric that depends only on sums over the sentences."""
 
     name: str
-    count: Callable[[Sequence[str], Sequence[str]], SentenceCounts]
-    """Hypotheses and references -> the summands of each sentence."""
+    count: Callable[..., SentenceCounts]
+    """Hypotheses and references -> the summands of each sentence. Several lists of references are several arguments, with None where a
+    sentence has no such reference; metrics of labels take one list."""
     score: Callable[[SentenceCounts], float]
     """Sums [counts] -> the score, in the scale of `evaluate_translations`."""
     signature: str | None = None
@@ -36,43 +51,49 @@ class CountedMetric:
         return self.score(self.count(hypotheses, references).sum(axis=0))
 
 
-def mean_of_sentences(name: str, sentence_scores: SentenceScores) -> CountedMetric:
-    """A metric that is the mean of the sentence scores."""
+def mean_of_sentences(name: str, sentence_scores: SentenceScores, *, lower_is_better: bool = False) -> CountedMetric:
+    """A metric that is the mean of the sentence scores. Of several references, the best one of each sentence counts."""
 
-    def count(hypotheses: Sequence[str], references: Sequence[str]) -> SentenceCounts:
+    def count(hypotheses: Sequence[str], *references: Sequence[str | None]) -> SentenceCounts:
         import numpy as np
 
-        scores = sentence_scores(hypotheses, references)
-        return np.array([(float(score), 1.0) for score in scores]).reshape(-1, 2)
+        scores = np.full((len(references), len(hypotheses)), np.inf if lower_is_better else -np.inf)
+        for row, lines in zip(scores, references, strict=True):
+            pairs = {n: (hypotheses[n], line) for n, line in enumerate(lines) if line is not None}
+            row[list(pairs)] = sentence_scores(
+                [pair[0] for pair in pairs.values()], [pair[1] for pair in pairs.values()]
+            )
+        best = scores.min(axis=0) if lower_is_better else scores.max(axis=0)
+        return np.stack([best, np.ones(len(hypotheses))], axis=1)
 
     return CountedMetric(name, count, _ratio)
 
 
-def counted_bleu(tokenize: str) -> CountedMetric:
-    """BLEU, with one of `TOKENIZERS`."""
-    return _counted_by_sacrebleu("bleu", sacrebleu_bleu(tokenize))
+def counted_bleu(options: MatchOptions) -> CountedMetric:
+    """BLEU."""
+    return _counted_by_sacrebleu("bleu", sacrebleu_bleu(options.tokenize, options.lowercase), options)
 
 
-def counted_chrf(_tokenize: str) -> CountedMetric:
+def counted_chrf(options: MatchOptions) -> CountedMetric:
     """chrF2."""
     from sacrebleu.metrics.chrf import CHRF
 
-    return _counted_by_sacrebleu("chrf", CHRF())
+    return _counted_by_sacrebleu("chrf", CHRF(lowercase=options.lowercase), options)
 
 
-def counted_ter(_tokenize: str) -> CountedMetric:
-    """Translation edit rate."""
+def counted_ter(options: MatchOptions) -> CountedMetric:
+    """Translation edit rate, case-insensitive as usual."""
     from sacrebleu.metrics.ter import TER
 
-    return _counted_by_sacrebleu("ter", TER())
+    return _counted_by_sacrebleu("ter", TER(), options)
 
 
-def counted_accuracy(_tokenize: str) -> CountedMetric:
+def counted_accuracy(_options: MatchOptions) -> CountedMetric:
     """The share of correct labels. A text has one label, or several separated by tabs."""
     return CountedMetric("accuracy", _count_correct_labels, _ratio)
 
 
-def counted_f1(_tokenize: str) -> CountedMetric:
+def counted_f1(_options: MatchOptions) -> CountedMetric:
     """The mean of the labels' F1. A text has one label, or several separated by tabs."""
     return CountedMetric("f1", _count_labels, _mean_f1)
 
@@ -82,13 +103,13 @@ def equal_sentences(hypotheses: Sequence[str], references: Sequence[str]) -> lis
     return [float(hypothesis == reference) for hypothesis, reference in zip(hypotheses, references, strict=True)]
 
 
-def _counted_by_sacrebleu(name: str, metric: Any) -> CountedMetric:
-    metric.num_refs = 1  # part of sacrebleu's signature, which it otherwise sets when scoring
+def _counted_by_sacrebleu(name: str, metric: Any, options: MatchOptions) -> CountedMetric:
+    metric.num_refs = options.references  # part of sacrebleu's signature, which it otherwise sets when scoring
 
-    def count(hypotheses: Sequence[str], references: Sequence[str]) -> SentenceCounts:
+    def count(hypotheses: Sequence[str], *references: Sequence[str | None]) -> SentenceCounts:
         import numpy as np
 
-        return np.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=np.float64)
+        return np.array(metric._extract_corpus_statistics(hypotheses, references), dtype=np.float64)
 
     def score(sums: SentenceCounts) -> float:
         return float(metric._compute_score_from_stats(sums.tolist()).score)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.metrics.perplexity import perplexity
-from regard.metrics.scores import added_scores
-from regard.metrics.translation import bleu_and_length, chrf, exact_match, ter
+from regard.metrics.systems import bootstrap_record, chosen_scores, present_references, score_systems
+from regard.metrics.translation import bleu_and_length
 
 
 def evaluate_translations(
@@ -16,27 +16,25 @@ def evaluate_translations(
     tokens: int,
     tokenize: str = "13a",
     lowercase: bool = False,
+    more_references: Sequence[Sequence[str]] = (),
+    names: Sequence[str] | None = None,
+    resamples: int = 0,
 ) -> dict[str, Any]:
     """Scores by name, those of extensions included, and the signatures of BLEU, chrF and TER.
 
-    `total_nll` is the negative log-likelihood of the references under the model, `tokens` their number of tokens.
+    `total_nll` is the negative log-likelihood of the references under the model, `tokens` their number of tokens. With `names`, only these
+    scores are computed. With `resamples`, each score also has its confidence interval, under `scores`.
     """
-    overlap, length_ratio = bleu_and_length(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
-    scores = {
-        "bleu": overlap,
-        "chrf": chrf(hypotheses, references, lowercase=lowercase),
-        "ter": ter(hypotheses, references),
-    }
-    cased = (_lower(hypotheses), _lower(references)) if lowercase else (hypotheses, references)
-    return {
-        **{name: score.value for name, score in scores.items()},
-        "exact_match": exact_match(*cased),
-        "length_ratio": length_ratio,
-        "perplexity": perplexity(total_nll, tokens),
-        **added_scores("translations", *cased),
-        "signatures": {name: score.signature for name, score in scores.items()},
-    }
-
-
-def _lower(lines: Sequence[str]) -> list[str]:
-    return [line.lower() for line in lines]
+    every = [references, *more_references]
+    chosen = chosen_scores(names, len(every))
+    [scores] = score_systems([hypotheses], every, chosen, tokenize=tokenize, lowercase=lowercase, resamples=resamples)
+    values: dict[str, Any] = {name: score.value for name, score in scores.items()}
+    if not names:
+        first, *others = present_references(every)
+        values["length_ratio"] = bleu_and_length(hypotheses, first, tokenize, lowercase, others)[1]
+        values["perplexity"] = perplexity(total_nll, tokens)
+    values["signatures"] = {name: score.signature for name, score in scores.items() if score.signature is not None}
+    if resamples:
+        values["scores"] = {name: score.record() for name, score in scores.items()}
+        values["bootstrap"] = bootstrap_record(resamples)
+    return values

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from regard.metrics.counting import (
     CountedMetric,
+    MatchOptions,
     SentenceScores,
     counted_accuracy,
     counted_bleu,
@@ -62,8 +63,8 @@ class Metric:
     """Hypotheses and references -> the score of the corpus. Not needed beside `sentence_scores` or `counted`."""
     sentence_scores: SentenceScores | None = None
     """Hypotheses and references -> one score a sentence, where the score of a corpus is their mean."""
-    counted: Callable[[str], CountedMetric] | None = None
-    """BLEU's tokenizer (such as "13a") -> the metric as sums over sentences, where it is not a mean of sentence scores."""
+    counted: Callable[[MatchOptions], CountedMetric] | None = None
+    """BLEU's tokenizer and other options -> the metric as sums over sentences, where it is not a mean of sentence scores."""
     tokenizes: bool = False
     """Whether the score depends on that tokenizer."""
 
@@ -107,12 +108,12 @@ class Metric:
         """Whether it is a function of sums over sentences, so that the paired bootstrap can test it."""
         return self.counted is not None or self.sentence_scores is not None
 
-    def count_by(self, tokenize: str = "13a") -> CountedMetric:
+    def count_by(self, tokenize: str = "13a", lowercase: bool = False, references: int = 1) -> CountedMetric:
         """The metric as sums over sentences."""
         if self.counted is not None:
-            return self.counted(tokenize)
+            return self.counted(MatchOptions(tokenize, lowercase, references))
         assert self.sentence_scores is not None, f"{self.name} is not counted by sentence"
-        return mean_of_sentences(self.name, self.sentence_scores)
+        return mean_of_sentences(self.name, self.sentence_scores, lower_is_better=self.better == "lower")
 
     def of_corpus(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:
         """The score of all hypotheses."""

@@ -6,6 +6,7 @@ reads no files and knows no model.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,10 @@ class PairedTest:
     interval: tuple[float, float]
     """The 95 % confidence interval of the difference."""
     p_value: float
+
+    def record(self) -> dict[str, Any]:
+        """The result as the JSON of `regard compare` and `regard evaluate` has it."""
+        return {"difference": self.difference, "interval": list(self.interval), "p_value": self.p_value}
 
 
 def counted_metric(name: str, tokenize: str = "13a") -> CountedMetric:
@@ -48,6 +53,13 @@ def resampled_scores(
         sums = (times @ together).reshape(len(runs), -1)
         scores[:, resample] = [metric.score(run_sums) for run_sums in sums]
     return scores
+
+
+def confidence_interval(resampled: NDArray[np.float64]) -> tuple[float, float]:
+    """The 95 % confidence interval of a score, given its values on resampled test sets: sacrebleu's bounds."""
+    ordered = np.sort(resampled)
+    cut = len(ordered) // 40
+    return float(ordered[cut]), float(ordered[len(ordered) - cut - 1])
 
 
 def paired_test(

@@ -32,12 +32,16 @@ def bleu(
 
 
 def bleu_and_length(
-    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
+    hypotheses: Sequence[str],
+    references: Sequence[str | None],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    more_references: Sequence[Sequence[str | None]] = (),
 ) -> tuple[CorpusScore, float]:
-    """(BLEU, length of the hypotheses / length of the references, in words)."""
+    """(BLEU, length of the hypotheses / length of the references, in words). Of several references the closest length counts."""
     metric = sacrebleu_bleu(tokenize, lowercase)
     _check(hypotheses, references)
-    result = metric.corpus_score(list(hypotheses), [list(references)])
+    result = metric.corpus_score(list(hypotheses), [references, *more_references])
     score = CorpusScore("bleu", float(result.score), str(metric.get_signature()))
     return score, result.sys_len / max(1, result.ref_len)
 
@@ -94,7 +98,7 @@ def sentence_chrf(hypothesis: str, reference: str) -> float:
     return float(CHRF().sentence_score(hypothesis, [reference]).score)
 
 
-def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+def _check(hypotheses: Sequence[str], references: Sequence[str | None]) -> None:
     if len(hypotheses) != len(references):
         raise DataError(f"{len(hypotheses)} hypotheses for {len(references)} references: give one reference for each")
     if not references:

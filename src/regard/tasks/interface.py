@@ -17,7 +17,17 @@ PreparationListener = Callable[[str, int], None]
 """Called with (the current activity, the number of lines so far)."""
 
 TestFlags = Mapping[str, Any]
-"""The flags of `regard evaluate` that name a test set, by name. The value of a missing flag is None."""
+"""The flags of `regard evaluate` that name a test set, by name. The value of a missing flag is None. `refs` has every `--ref`."""
+
+
+@dataclass(frozen=True)
+class EvaluationFiles:
+    """The files that `regard evaluate` needs for a task."""
+
+    flags: tuple[str, ...]
+    """The flags that name them, of `src`, `ref`, `text` and `data`. All are needed."""
+    model: str
+    """A model of the task, such as "a translator", for error messages."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,11 @@ class Task(Protocol):
         """The commands for a model of this task, for error messages."""
         ...
 
+    @property
+    def evaluation_files(self) -> EvaluationFiles:
+        """The files of a test set. A task of an extension may leave this out; its `test_set` then checks the flags."""
+        ...
+
     def objective(self, settings: Any, base: OpenBundle | None, listener: PreparationListener) -> "Trained | Fitted":
         """Prepare the data of a run and return its training objective. `base`: the model to fine-tune."""
         ...
@@ -79,7 +94,7 @@ class Task(Protocol):
         ...
 
     def test_set(self, served: Any, flags: TestFlags) -> Any:
-        """The test set of the flags of `regard evaluate`. Raises a `ConfigError` that names missing flags."""
+        """The test set of the flags of `regard evaluate`. The flags of `evaluation_files` are there."""
         ...
 
     def evaluate(self, served: Any, test: Any) -> "Evaluation":

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from regard.data.labelled import LabelledCorpus, read_labelled, read_tagged, unknown_label
-from regard.errors import ConfigError, DataError
+from regard.errors import DataError
 from regard.metrics.classification import evaluate_labels
+from regard.metrics.systems import bootstrap_record, score_systems
 from regard.tasks.classify.classifier import Classifier
 from regard.tasks.classify.tagger import Tagger
 from regard.training.objective import Evaluation
@@ -24,6 +25,8 @@ class ClassifyTest:
     expected: Sequence[list[str]]
     name: str | None = None
     """The set of the run that it is: test or validation."""
+    resamples: int = 0
+    """The number of resampled test sets for confidence intervals."""
 
     @staticmethod
     def of(corpus: LabelledCorpus, labels: Sequence[str], name: str | None = None) -> "ClassifyTest":
@@ -97,20 +100,27 @@ def evaluate_classifier(served: Classifier | Tagger, test: ClassifyTest) -> Eval
     seconds = time.perf_counter() - began
     metrics = label_scores(test_predictions, served.labels)
     metrics |= {"labels": list(served.labels), "decoding_seconds": seconds, "texts": len(test.rows), "set": test.name}
+    if test.resamples:
+        found, expected = (
+            ["\t".join(labels) for labels in texts]
+            for texts in ([prediction.predicted for prediction in test_predictions], test.expected)
+        )
+        [scores] = score_systems([found], [expected], ("accuracy", "f1"), resamples=test.resamples)
+        metrics |= {
+            "scores": {name: score.record() for name, score in scores.items()},
+            "bootstrap": bootstrap_record(test.resamples),
+        }
     return Evaluation(metrics, [prediction.row() for prediction in test_predictions])
 
 
 def test_from_flags(served: Classifier | Tagger, flags: Mapping[str, Any]) -> ClassifyTest:
     """The test set of `regard evaluate --data F`."""
     data = flags["data"]
-    if data is None:
-        raise ConfigError(
-            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
-        )
     tagged = isinstance(served, Tagger)
     rows = list(read_tagged(data, served.tokenizer.normalise) if tagged else read_labelled(data))
     strange = unknown_label(rows, served.labels)
     if not rows or strange is not None:
         what = ": no labelled texts in it" if strange is None else f":{strange[0]}: no such label as {strange[1]!r}"
         raise DataError(f"{data}{what}; the labels are {', '.join(served.labels)}")
-    return ClassifyTest(served.tokenizer.encode_batch([row.text for row in rows]), [list(row.labels) for row in rows])
+    texts, labels = [row.text for row in rows], [list(row.labels) for row in rows]
+    return ClassifyTest(served.tokenizer.encode_batch(texts), labels, resamples=flags["resamples"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from regard.bundle.opened import OpenBundle
 from regard.tasks.checks import torch_only
 from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
-from regard.tasks.interface import PreparationListener, ResultFile, TestFlags
+from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +28,7 @@ class Classify:
     validated = ("accuracy", "f1")
     results = ResultFile("predictions.jsonl", ("text", "expected", "found"), ("texts", "texts"))
     advice = "use `regard classify`, or evaluate with --data"
+    evaluation_files = EvaluationFiles(("data",), "a classifier")
 
     def objective(
         self, settings: ClassifySettings, base: OpenBundle | None, listener: PreparationListener
@@ -70,8 +71,13 @@ class Classify:
         return evaluate_classifier(served, test)
 
     def shown(self, metrics: Mapping[str, Any]) -> str:
+        def line(heading: str, name: str) -> str:
+            interval = metrics.get("scores", {}).get(name, {}).get("interval")
+            bounds = "" if interval is None else f"  [{100 * interval[0]:.2f}, {100 * interval[1]:.2f}]"
+            return f"{heading:<8} {100 * metrics[name]:6.2f} %{bounds}\n"
+
         return (
-            f"accuracy {100 * metrics['accuracy']:6.2f} %\nF1       {100 * metrics['f1']:6.2f} %\n\n"
+            f"{line('accuracy', 'accuracy')}{line('F1', 'f1')}\n"
             "how often each label (a row) was taken for each (a column)\n"
             f"{_confusion(metrics['labels'], metrics['confusion'])}"
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.data.readers import read_lines
 from regard.data.texts import TextCorpus, write_texts
-from regard.errors import ConfigError, DataError
+from regard.errors import DataError
 from regard.metrics.perplexity import text_perplexities
 from regard.tasks.generate.writer import Writer
 from regard.training.events import Sample
@@ -73,10 +73,6 @@ def continuations(writer: Writer, corpus: TextCorpus, count: int) -> tuple[Sampl
 def test_from_flags(writer: Writer, flags: Mapping[str, Any]) -> GenerateTest:
     """The test set of `regard evaluate --text F`."""
     text = flags["text"]
-    if text is None:
-        raise ConfigError(
-            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
-        )
     home = Path(tempfile.mkdtemp())  # a text may be longer than memory
     test = None
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from regard.bundle.opened import OpenBundle
 from regard.tasks.checks import torch_only
 from regard.tasks.generate.settings import GenerateBundle, GenerateSettings
-from regard.tasks.interface import PreparationListener, ResultFile, TestFlags
+from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +27,7 @@ class Generate:
     validated = ("perplexity_word", "bits_per_byte")
     results = ResultFile("samples.jsonl", None, ("evaluated_words", "words"))
     advice = "use `regard generate`, or score and evaluate with --text"
+    evaluation_files = EvaluationFiles(("text",), "a language model")
 
     def objective(
         self, settings: GenerateSettings, base: OpenBundle | None, listener: PreparationListener

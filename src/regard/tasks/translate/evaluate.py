@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.bundle.config import AlignmentConfig
-from regard.data.readers import read_pairs
-from regard.errors import ConfigError, DataError
+from regard.data.readers import read_parallel
+from regard.errors import DataError
 from regard.metrics.alignment import Links, alignment_error_rate, to_pharaoh
 from regard.metrics.evaluation import evaluate_translations
-from regard.metrics.translation import TOKENIZERS
+from regard.metrics.systems import chosen_scores
 from regard.tasks.translate.translator import Translator
 from regard.training.objective import Evaluation
 
@@ -31,6 +31,12 @@ class TranslateTest:
     alpha: float = ALPHA
     tokenize: str = "13a"
     lowercase: bool = False
+    more_references: Sequence[Sequence[str]] = ()
+    """Further references of each sentence. Perplexity and word alignments are those of the first."""
+    names: Sequence[str] | None = None
+    """The scores to compute; None: all."""
+    resamples: int = 0
+    """The number of resampled test sets for confidence intervals."""
     alignment: AlignmentConfig | None = None
     """How words are aligned; None: as the model's config says."""
 
@@ -41,7 +47,7 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
     began = time.perf_counter()
     translations = translator.translate(sources, beam=test.beam, alpha=test.alpha)
     decoding_seconds = time.perf_counter() - began
-    forced = translator.score(sources, references)
+    forced = [] if test.names else translator.score(sources, references)
     metrics = evaluate_translations(
         [translation.text for translation in translations],
         references,
@@ -49,7 +55,12 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
         tokens=sum(len(score.token_logprobs) for score in forced),
         tokenize=test.tokenize,
         lowercase=test.lowercase,
+        more_references=test.more_references,
+        names=test.names,
+        resamples=test.resamples,
     )
+    if test.more_references or test.resamples:
+        metrics["references"] = 1 + len(test.more_references)
     metrics |= {
         **_alignment(translator, test),
         "set": test.name,
@@ -79,18 +90,10 @@ def _alignment(translator: Translator, test: TranslateTest) -> dict[str, float |
 
 
 def test_from_flags(flags: Mapping[str, Any]) -> TranslateTest:
-    """The test set of `regard evaluate --src F --ref F`."""
-    source, reference, tokenize = flags["src"], flags["ref"], flags["tokenize"]
-    if source is None or reference is None:
-        raise ConfigError(
-            "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
-        )
-    if tokenize not in TOKENIZERS:
-        raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
-    if source == reference == "-":
-        raise ConfigError("standard input '-' can be read only once; give one of the two sides as a file")
-    pairs = list(read_pairs(source, reference))
-    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    """The test set of `regard evaluate --src F --ref F [--ref F2]`."""
+    source = flags["src"]
+    chosen_scores(flags["metric"], len(flags["refs"]))  # refuses unknown ones before the search, which takes time
+    sources, references, *more_references = read_parallel([source, *flags["refs"]])
     if not any(map(str.strip, sources)):
         raise DataError(f"{source}: no sentences to evaluate on")
     return TranslateTest(
@@ -99,8 +102,11 @@ def test_from_flags(flags: Mapping[str, Any]) -> TranslateTest:
         gold=_gold(flags["gold_align"], sources, references),
         beam=flags["beam"],
         alpha=flags["alpha"],
-        tokenize=tokenize,
+        tokenize=flags["tokenize"],
         lowercase=flags["lowercase"],
+        more_references=more_references,
+        names=flags["metric"],
+        resamples=flags["resamples"],
         alignment=flags["alignment"],
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
-from regard.tasks.interface import PreparationListener, ResultFile, TestFlags
+from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 from regard.tasks.translate.settings import TranslateBundle, TranslateSettings
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Translate:
     validated = ("bleu", "chrf", "exact_match")
     results = ResultFile("translations.jsonl", ("source", "reference", "hypothesis"), ("sentences", "sentences"))
     advice = "use `regard translate`, or score and evaluate with sources"
+    evaluation_files = EvaluationFiles(("src", "ref"), "a translator")
 
     def objective(
         self, settings: TranslateSettings, base: OpenBundle | None, listener: PreparationListener
@@ -54,7 +55,13 @@ class Translate:
         return evaluate_translator(served, test)
 
     def shown(self, metrics: Mapping[str, Any]) -> str:
-        signatures = metrics["signatures"]
+        from regard.metrics.systems import score_table
+
         names = [name for name, value in metrics.items() if isinstance(value, float)]
-        lines = [f"{name:<12} {metrics[name]:8.3f}  {signatures.get(name, '')}".rstrip() for name in names]
-        return "\n".join([*lines, f"{'sentences':<12} {metrics['sentences']:8d}"]) + "\n"
+        records = metrics.get("scores", {})
+        rows = {
+            name: {"value": metrics[name], "signature": metrics["signatures"].get(name), **records.get(name, {})}
+            for name in names
+        }
+        resamples = metrics.get("bootstrap", {}).get("resamples", 0)
+        return score_table(rows, metrics["sentences"], metrics.get("references", 1), resamples)
