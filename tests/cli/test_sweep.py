@@ -19,7 +19,7 @@ import os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(TESTS)!r})
 from explain.made import finished_run
-from regard.cli.train import merge_settings
+from regard.cli.train_flags import merge_settings
 
 verb, config, *options = sys.argv[1:]
 given = list(zip(options, options[1:]))

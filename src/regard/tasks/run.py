@@ -13,19 +13,18 @@ from regard.bundle.locate import find_bundle, read_pointer
 from regard.errors import TrainError
 from regard.extensions import extensions_in_use
 from regard.files import to_json, to_json_line, write_whole
-from regard.settings import differences, read_json
+from regard.settings import read_json
 from regard.tasks.bundles import open_bundle
 from regard.tasks.fine_tuning import base_of, remarks_on
 from regard.tasks.interface import Task
-from regard.tasks.settings import FORMAT, parse_settings, read_settings, stored_format
+from regard.tasks.runs import CONFIG, METRICS, refuse_holder_of_runs
+from regard.tasks.settings import FORMAT, changes_since, stored_format
 from regard.tasks.table import TASKS
 from regard.training.checkpoint import checkpoints
 from regard.training.config import RunSettings
 from regard.training.events import Preparing
 from regard.training.objective import Evaluation, Objective
 from regard.training.run import Listener, claimed, train_objective, training_device
-
-CONFIG, METRICS = "config.json", "metrics.json"
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
     """Train and evaluate a run in `out`, or resume the run there."""
     device = training_device(settings)
     base, task = base_of(settings), TASKS[settings.task]
+    refuse_holder_of_runs(out)
     with claimed(out):
         _refuse_other_settings(settings, out)
         if (out / METRICS).exists():
@@ -88,9 +88,7 @@ def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
             f"{out}: an unfinished run of format {stored_format(path)}, which regard {installed_version()} cannot resume; "
             "finish it with the version that began it, or choose another --out"
         )
-    changes = settings.changed_from(parse_settings(read_settings(path), str(path)))
-    stored = {use["name"]: use["sha256"] for use in read_json(path).get("extensions", [])}
-    changes += differences({use.name: use.sha256 for use in extensions_in_use()}, stored)
+    changes = changes_since(path, settings)
     if changes:
         raise TrainError(
             f"{out}: this run was started with other settings ({'; '.join(changes)}); "

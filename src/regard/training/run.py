@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import torch
 
 from regard.bundle.bundle import resolve_device, save_bundle
-from regard.bundle.locate import CHECKPOINTS, write_pointer
+from regard.bundle.locate import CHECKPOINTS, LOCK, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED, OpenBundle
 from regard.errors import BundleError, TrainError
@@ -36,7 +36,6 @@ from regard.training.resume import resumed_job
 from regard.training.signals import stop_requests
 
 Listener = Callable[[Event], None]
-LOCK = ".lock"
 
 Work = Callable[[Callable[[], bool]], Generator[Event, None, None]]
 Finish = Callable[[], dict[str, Any]]
