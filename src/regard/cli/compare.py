@@ -150,27 +150,7 @@ def format_comparison(comparison: "Comparison", layout: str, *, by_length: bool 
 
 
 def _terminal(comparison: "Comparison", *, by_length: bool = False) -> str:
-    """Tables drawn by rich: as wide as the terminal, or unlimited if the output is not a terminal."""
-    import io
-    import sys
-
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
+    from regard.cli.tables import draw_tables
     from regard.explain.tables import notes, tables
 
-    width = Console().width if sys.stdout.isatty() else 1000
-    text = io.StringIO()
-    console = Console(file=text, width=width)
-    for table in tables(comparison, by_length=by_length):
-        rich_table = RichTable(box=SIMPLE_HEAD)
-        for number, heading in enumerate(table.headings):
-            rich_table.add_column(heading, justify="right" if number else "left", overflow="fold")
-        for row in table.cells:
-            rich_table.add_row(*map(Text, row))  # rich would read [brackets] in a str as markup
-        console.print(rich_table)
-    for note in notes(comparison):
-        console.print(note, markup=False, highlight=False)
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+    return draw_tables(tables(comparison, by_length=by_length), notes(comparison))

@@ -10,7 +10,7 @@ import typer
 
 from regard.cli.train_flags import TrainFlags, with_train_flags
 
-REGARD = [sys.executable, "-P", "-m", "regard.cli.main"]  # -P: import nothing from the current directory
+REGARD = [sys.executable, "-P", "-m", "regard.cli.entry"]  # -P: import nothing from the current directory
 FAILED = "failed.json"
 
 

@@ -32,6 +32,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.cli.progress import TrainingProgress
     from regard.cli.streams import print_status
     from regard.data.config import PairData
+    from regard.extensions import loaded_files
     from regard.tasks.fine_tuning import run_settings
 
     config = run_settings(values, where)
@@ -44,7 +45,11 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     with TrainingProgress() as progress:
         run = train_run(config, out, progress)
     if run.signal is not None:
-        print_status(f"interrupted; everything is saved in {out}: run the same command again to go on")
+        extensions = "".join(f" --extension {file}" for file in loaded_files())
+        print_status(
+            f"interrupted; everything is saved in {out}: run the same command again to go on, "
+            f"or regard resume {out}{extensions}"
+        )
         raise typer.Exit(128 + run.signal)  # the exit code of a shell for a signal
     assert run.metrics is not None
     if run.reason == "finished":

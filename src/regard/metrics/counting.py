@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SentenceCounts: TypeAlias = "NDArray[np.float64]"
 """[sentences, counts]: the summands of each sentence, or [counts]: their sums."""
 
-SentenceScores = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
-"""Hypotheses and references -> one score a sentence."""
+SentenceScores = Callable[..., Sequence[float]]
+"""Hypotheses and references, and the sources where a metric reads them -> one score a sentence."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,15 @@ class CountedMetric:
         return self.score(self.count(hypotheses, references).sum(axis=0))
 
 
-def mean_of_sentences(name: str, sentence_scores: SentenceScores) -> CountedMetric:
-    """A metric that is the mean of the sentence scores."""
+def mean_of_sentences(
+    name: str, sentence_scores: SentenceScores, sources: Sequence[str] | None = None
+) -> CountedMetric:
+    """A metric that is the mean of the sentence scores. `sources`: of the sentences that it will count, if it reads them."""
 
     def count(hypotheses: Sequence[str], references: Sequence[str]) -> SentenceCounts:
         import numpy as np
 
-        scores = sentence_scores(hypotheses, references)
+        scores = sentence_scores(hypotheses, references, *([] if sources is None else [sources]))
         return np.array([(float(score), 1.0) for score in scores]).reshape(-1, 2)
 
     return CountedMetric(name, count, _ratio)

@@ -12,6 +12,7 @@ def evaluate_translations(
     hypotheses: Sequence[str],
     references: Sequence[str],
     *,
+    sources: Sequence[str] | None = None,
     total_nll: float,
     tokens: int,
     tokenize: str = "13a",
@@ -20,6 +21,7 @@ def evaluate_translations(
     """Scores by name, those of extensions included, and the signatures of BLEU, chrF and TER.
 
     `total_nll` is the negative log-likelihood of the references under the model, `tokens` their number of tokens.
+    `sources`: for scores that read them.
     """
     overlap, length_ratio = bleu_and_length(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
     scores = {
@@ -33,7 +35,7 @@ def evaluate_translations(
         "exact_match": exact_match(*cased),
         "length_ratio": length_ratio,
         "perplexity": perplexity(total_nll, tokens),
-        **added_scores("translations", *cased),
+        **added_scores("translations", *cased, sources),
         "signatures": {name: score.signature for name, score in scores.items()},
     }
 

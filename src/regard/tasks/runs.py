@@ -16,12 +16,11 @@ from regard.bundle.locate import CHECKPOINTS, LOCK, read_pointer
 from regard.bundle.manifest import MANIFEST
 from regard.errors import ConfigError, TrainError
 from regard.files import to_json, write_whole
-from regard.metrics.scores import METRICS as SCORES
-from regard.metrics.scores import with_added
+from regard.metrics.scores import METRICS, with_added
 from regard.settings import read_json
 from regard.tasks.table import TASKS
 
-CONFIG, METRICS, LATEST, LOG = "config.json", "metrics.json", "latest", "log.jsonl"
+CONFIG, METRICS_FILE, LATEST, LOG = "config.json", "metrics.json", "latest", "log.jsonl"
 SWEEP = "sweep.json"
 """The file of a sweep: the names of its cells in order."""
 
@@ -33,7 +32,12 @@ def is_run(directory: Path) -> bool:
 
 def is_done(run: Path) -> bool:
     """Whether the run is finished."""
-    return (run / METRICS).exists()
+    return (run / METRICS_FILE).exists()
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run has a model to load."""
+    return (run / LATEST).exists() or (run / "best").exists()
 
 
 def runs_in(directory: Path) -> list[Path]:
@@ -102,7 +106,7 @@ class RunState:
         if self.score is None:
             return None
         name, value = self.score
-        return SCORES[name].line(value) if name in SCORES else f"{name} {value:.3f}"
+        return METRICS[name].line(value) if name in METRICS else f"{name} {value:.3f}"
 
     @property
     def go_on(self) -> str | None:
@@ -110,17 +114,33 @@ class RunState:
         extensions = "".join(f" --extension {name}" for name in self.extensions)
         return f"regard resume {self.directory}{extensions}" if self.state == "unfinished" else None
 
+    def to_json(self) -> dict[str, Any]:
+        """The state as `regard ls --json` and `regard info` show it."""
+        return {
+            "directory": str(self.directory),
+            "task": self.task,
+            "kind": self.kind,
+            "parameters": self.parameters,
+            "state": self.state,
+            "step": self.step,
+            "saved_step": self.saved_step,
+            "minutes": None if self.minutes is None else round(self.minutes, 2),
+            "score": None if self.score is None else {"name": self.score[0], "value": self.score[1]},
+            "changed": self.changed.isoformat(timespec="seconds"),
+            "go_on": self.go_on,
+        }
+
 
 def run_state(run: Path) -> RunState:
     """The state of a run. A `RegardError` names the file that cannot be read."""
     config = read_json(run / CONFIG)
     finished = is_done(run)
-    metrics = read_json(run / METRICS) if finished else {}
+    metrics = read_json(run / METRICS_FILE) if finished else {}
     log = _read_log(run / LOG)
     task = str(config.get("task", "translate"))
     model = config.get("model")
     seconds = _finite(metrics.get("seconds", log.seconds))
-    files = [run / name for name in (CONFIG, METRICS, LATEST, LOG) if (run / name).exists()]
+    files = [run / name for name in (CONFIG, METRICS_FILE, LATEST, LOG) if (run / name).exists()]
     return RunState(
         directory=run,
         task=task,
