@@ -7,17 +7,32 @@ from pathlib import Path
 
 import pytest
 
+import regard
 from cli.conftest import SMALL
 from regard.bundle.locate import LOCK
 from regard.errors import TrainError
+from regard.explain.explain import model_facts
 from regard.tasks.runs import refuse_holder_of_runs, run_state, runs_below, runs_in, write_order
 
 
+@pytest.fixture(scope="module")
+def whole_run(command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run with two checkpoints."""
+    home = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGARD_CACHE", str(home / "cache"))
+        more = ["train.save_every=6", "text.vocabulary=5"]
+        result = command("train", "--out", home / "run", *SMALL, *(f"--set={assignment}" for assignment in more))
+    assert result.code == 0, result.err
+    assert "note: text.vocabulary = 5: bpe needs at least 300 pieces, so it has 300\n" in result.err
+    return home / "run"
+
+
 @pytest.fixture
-def unfinished(small_run: Path, tmp_path: Path) -> Path:
-    """The small run as it was after its first checkpoint."""
+def unfinished(whole_run: Path, tmp_path: Path) -> Path:
+    """The run as it was after its first checkpoint."""
     run = tmp_path / "runs/cut"
-    shutil.copytree(small_run, run)
+    shutil.copytree(whole_run, run)
     for name in ("metrics.json", "translations.jsonl", "report.html"):
         (run / name).unlink()
     checkpoints = sorted((run / "checkpoints").iterdir())
@@ -31,24 +46,24 @@ def unfinished(small_run: Path, tmp_path: Path) -> Path:
     return run
 
 
-def test_resuming_ends_as_the_whole_run_did(command, small_run: Path, unfinished: Path) -> None:
+def test_resuming_ends_as_the_whole_run_did(command, whole_run: Path, unfinished: Path) -> None:
     state = run_state(unfinished)
     assert (state.state, state.step, state.saved_step) == ("unfinished", 8, 6)
     result = command("resume", unfinished)
     assert result.code == 0, result.err
     assert "resumed after step 6" in result.err
-    whole, resumed = (json.loads((run / "metrics.json").read_text(encoding="utf-8")) for run in (small_run, unfinished))
+    whole, resumed = (json.loads((run / "metrics.json").read_text(encoding="utf-8")) for run in (whole_run, unfinished))
     assert (resumed["bleu"], resumed["perplexity"]) == (whole["bleu"], whole["perplexity"])
     again = command("resume", unfinished)
     assert (again.code, len(again.err.splitlines())) == (0, 1)
     assert "this run is finished (BLEU " in again.err
 
 
-def test_what_cannot_be_resumed_is_said_in_one_line(command, small_run: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_resumed_is_said_in_one_line(command, whole_run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     (tmp_path / "needy").mkdir()
-    config = json.loads((small_run / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((whole_run / "config.json").read_text(encoding="utf-8"))
     used = {"name": "toys.py", "sha256": "00", "adds": ["mixer toy"]}
     config |= {"extensions": [used], "model": {"kind": "transformer", "mixer": "toy"}}
     (tmp_path / "needy/config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -61,17 +76,17 @@ def test_what_cannot_be_resumed_is_said_in_one_line(command, small_run: Path, tm
         ("needy", "needs the extension toys.py (mixer toy); give --extension toys.py"),
         ("sweep", "a sweep; run the same `regard sweep` command again"),
         (".", "not a run, but it holds some; give one of them, such as"),
-        (small_run / "checkpoints/step-00000012", "a bundle, not a run"),
+        (whole_run / "checkpoints/step-00000012", "a bundle, not a run"),
     ):
         told = command("resume", tmp_path / name)
         assert (told.code, len(told.err.splitlines())) == (2, 1), told.err
         assert complaint in told.err
 
 
-def test_the_table_of_runs(command, small_run: Path, unfinished: Path) -> None:
+def test_the_table_of_runs(command, whole_run: Path, unfinished: Path) -> None:
     runs = unfinished.parent
-    shutil.copytree(small_run, runs / "sweep/a=2")
-    shutil.copytree(small_run, runs / "sweep/a=10")
+    shutil.copytree(whole_run, runs / "sweep/a=2")
+    shutil.copytree(whole_run, runs / "sweep/a=10")
     write_order(runs / "sweep", [runs / "sweep/a=2", runs / "sweep/a=10"])
     (runs / "broken").mkdir()
     (runs / "broken/config.json").write_text("{", encoding="utf-8")
@@ -85,7 +100,7 @@ def test_the_table_of_runs(command, small_run: Path, unfinished: Path) -> None:
         f"regard: warning: {runs}/broken/config.json: not valid JSON: {_json_error('{')}"
     ]
     objects = json.loads(command("ls", runs, "--json").out)
-    metrics = json.loads((small_run / "metrics.json").read_text(encoding="utf-8"))
+    metrics = json.loads((whole_run / "metrics.json").read_text(encoding="utf-8"))
     cut, first, _, broken = objects
     assert first["score"] == {"name": "bleu", "value": metrics["bleu"]}
     assert (first["state"], first["step"], first["go_on"]) == ("finished", 12, None)
@@ -109,7 +124,7 @@ def test_places_without_runs(command, tmp_path: Path) -> None:
     assert command("ls", tmp_path / "none").code == 2
 
 
-def test_values_of_a_damaged_run_are_left_out(small_run: Path, tmp_path: Path) -> None:
+def test_values_of_a_damaged_run_are_left_out(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.json").write_text('{"task": "to sing", "model": 3, "extensions": [7]}', encoding="utf-8")
@@ -128,7 +143,15 @@ def test_a_run_that_is_being_trained(unfinished: Path) -> None:
     assert run_state(unfinished).state == "unfinished"
 
 
-def test_info_of_a_run_has_its_state_before_its_bundle(command, small_run: Path, unfinished: Path) -> None:
+def test_a_loaded_model_has_the_name_that_was_given(unfinished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = regard.load(unfinished)
+    assert model_facts(model, None).name == "cut"
+    assert regard.load(unfinished / "checkpoints/step-00000006").bundle.name == "step-00000006"
+    monkeypatch.chdir(unfinished)
+    assert regard.load(".").bundle.name == "cut"
+
+
+def test_info_of_a_run_has_its_state_before_its_bundle(command, unfinished: Path) -> None:
     shown = json.loads(command("info", unfinished, "--json").out)
     assert shown["run"]["state"] == "unfinished"
     assert shown["run"]["go_on"] == f"regard resume {unfinished}"
