@@ -36,8 +36,29 @@ def test_unknown_names_are_refused() -> None:
         "Run",
         "RunSettings",
         "Translation",
+        "__version__",
         "extend",
         "load",
         "load_ensemble",
         "train",
     }
+
+
+def test_the_names_are_listed_and_nothing_is_imported_for_it() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import regard; names = dir(regard); "
+        "print(*sorted(set(sys.modules) - before)); print(*names)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported, names = result.stdout.splitlines()
+    assert [module for module in imported.split() if module.startswith("regard")] == ["regard"]
+    assert not {"torch", "numpy", "pydantic"} & set(imported.split())
+    assert {"load", "train", "extend", "Translator", "__version__"} <= set(names.split())
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import version
+
+    import regard
+
+    assert regard.__version__ == version("regard")

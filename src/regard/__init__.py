@@ -6,10 +6,10 @@ model = regard.load("runs/demo")
 run = regard.train({"data": {"src": "train.en", "tgt": "train.de"}}, out="runs/en-de")
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # without `typing`: the import of a package should cost nothing
 if TYPE_CHECKING:
+    from typing import Any
+
     from regard.api import extend, load, train
     from regard.explain.explanation import Explanation
     from regard.tasks.run import Run
@@ -18,7 +18,20 @@ if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
     from regard.training.config import RunSettings
 
-__all__ = ["Explanation", "Run", "RunSettings", "Translation", "Translator", "extend", "load", "load_ensemble", "train"]
+    __version__: str
+
+__all__ = [
+    "Explanation",
+    "Run",
+    "RunSettings",
+    "Translation",
+    "Translator",
+    "__version__",
+    "extend",
+    "load",
+    "load_ensemble",
+    "train",
+]
 
 _HOMES = {
     "Explanation": "regard.explain.explanation",
@@ -33,8 +46,17 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """A public name, imported when it is first used: `import regard` must not wait for torch."""
+    from importlib import import_module
+
+    if name == "__version__":
+        return import_module("importlib.metadata").version("regard")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, which are imported when they are first used."""
+    return sorted(__all__)

@@ -1,6 +1,7 @@
-"""Adds the rows of an extension to the tables of the rooms. A room whose table gets no row is not imported."""
+"""Adds the rows of an extension to the tables of the rooms, all or none. A room whose table gets no row is not imported."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ExtensionError
@@ -9,6 +10,34 @@ from regard.extensions import note_rows
 if TYPE_CHECKING:
     from regard.metrics.scores import Metric
     from regard.tasks.interface import Task
+
+
+@dataclass
+class _Rows:
+    """The rows to add. Nothing is added before all of them are checked."""
+
+    labels: list[str] = field(default_factory=list)
+    rows: list[tuple[dict[Any, Any], Any, Any]] = field(default_factory=list)  # table, name, row
+
+    def add(self, what: str, table: dict[str, Any], name: str, row: Any) -> None:
+        """A row of a table that shows what there is."""
+        label = f"{what} {name}"
+        if name in table or label in self.labels:
+            raise ExtensionError(f"regard.extend: there is a {what} {name!r} already; choose another name")
+        self.labels.append(label)
+        self.rows.append((table, name, row))
+
+    def add_beside(self, table: dict[Any, Any], name: Any, row: Any) -> None:
+        """A row that belongs to one of another table."""
+        self.rows.append((table, name, row))
+
+    def insert(self) -> None:
+        for table, name, row in self.rows:
+            table[name] = row
+
+    def remove(self) -> None:
+        for table, name, _ in self.rows:
+            table.pop(name, None)
 
 
 def add_rows(
@@ -21,41 +50,45 @@ def add_rows(
     metrics: "Sequence[Metric]",
     optimizers: Mapping[str, tuple[float, Callable[..., Any]]],
 ) -> None:
-    """Add every row; an `ExtensionError` names a row whose name is taken. `file`: the file that adds them."""
+    """Add every row, or none: an `ExtensionError` names a row whose name is taken. `file`: the file that adds them."""
+    rows = _Rows()
     if metrics:
         from regard.metrics.scores import METRICS
 
         for metric in metrics:
-            _add("metric", METRICS, metric.name, metric, file)
+            rows.add("metric", METRICS, metric.name, metric)
     if tasks:
         from regard.tasks.table import TASKS
 
         for task in tasks:
-            _add("task", TASKS, task.name, task, file)
+            rows.add("task", TASKS, task.name, task)
     for name, build in mixers.items():
         from regard.layers.mixers import MIXERS
         from regard.models.config import MIXER_TRAITS, MixerTraits
 
-        _add("mixer", MIXERS, name, build, file)
-        MIXER_TRAITS[name] = MixerTraits(causal=bool(getattr(build, "causal", False)))
+        rows.add("mixer", MIXERS, name, build)
+        rows.add_beside(MIXER_TRAITS, name, MixerTraits(causal=bool(getattr(build, "causal", False))))
     for name, score in scores.items():
         from regard.layers.scores import SCORES
         from regard.models.config import SCORE_TRAITS, ScoreTraits
 
-        _add("score", SCORES, name, score, file)
+        rows.add("score", SCORES, name, score)
         flags = ("reads_rotary", "equally_wide")
-        SCORE_TRAITS[name] = ScoreTraits(**{flag: bool(getattr(score, flag, False)) for flag in flags})
+        traits = ScoreTraits(**{flag: bool(getattr(score, flag, False)) for flag in flags})
+        rows.add_beside(SCORE_TRAITS, name, traits)
     for name, (rate, make) in optimizers.items():
         from regard.training.config import RATES
         from regard.training.optimizer import OPTIMIZERS
 
-        _add("optimizer", OPTIMIZERS, name, make, file)
-        RATES[name] = rate
+        rows.add("optimizer", OPTIMIZERS, name, make)
+        rows.add_beside(RATES, name, rate)
     for task_name, config, build in models:
-        _add_model(task_name, config, build, file)
+        _add_model(rows, task_name, config, build)
+    rows.insert()
+    note_rows(rows.labels, file, rows.remove)
 
 
-def _add_model(task: str, config: Any, build: Callable[..., Any], file: str | None) -> None:
+def _add_model(rows: _Rows, task: str, config: Any, build: Callable[..., Any]) -> None:
     from regard.models.build import CLASSIFIER_NETWORKS, LANGUAGE_NETWORKS, TRANSLATOR_NETWORKS
     from regard.models.config import CLASSIFIERS, LANGUAGE_MODELS, TRANSLATORS
 
@@ -67,12 +100,5 @@ def _add_model(task: str, config: Any, build: Callable[..., Any], file: str | No
     if task not in tables:
         raise ExtensionError(f"regard.extend: a model for task {task!r}; there is {', '.join(tables)}")
     configs, networks = tables[task]
-    _add(f"model to {task}", configs, str(config.model_fields["kind"].default), config, file)
-    networks[config] = build
-
-
-def _add(what: str, table: dict[str, Any], name: str, row: Any, file: str | None) -> None:
-    if name in table:
-        raise ExtensionError(f"regard.extend: there is a {what} {name!r} already; choose another name")
-    table[name] = row
-    note_rows([f"{what} {name}"], file)
+    rows.add(f"model to {task}", configs, str(config.model_fields["kind"].default), config)
+    rows.add_beside(networks, config, build)

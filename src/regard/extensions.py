@@ -8,7 +8,7 @@ import importlib.util
 import sys
 import traceback
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,9 @@ LOADED: dict[str, ExtensionUse] = {}
 
 _FILES: dict[str, Path] = {}
 
+_UNDO: list[Callable[[], None]] = []
+"""Takes back the rows of each call of `regard.extend`, the oldest first: a file that fails adds nothing."""
+
 
 def loaded_files() -> list[Path]:
     """The paths of the loaded files, for a worker process that must load them too."""
@@ -58,14 +61,20 @@ def load_extension(path: str | Path) -> ExtensionUse:
         if loaded.sha256 == digest:
             return loaded
         raise ExtensionError(f"--extension {path}: another file of the name {file.name} is loaded already; rename one")
+    before, undo_before = dict(LOADED), len(_UNDO)
     LOADED[file.name] = ExtensionUse(name=file.name, sha256=digest)
     try:
         _run(file, digest)
         if not LOADED[file.name].adds:
             raise ExtensionError(f"--extension {path}: it adds nothing; call regard.extend(..) in it")
-    except Exception as error:
-        del LOADED[file.name]
-        if isinstance(error, ExtensionError):
+    except BaseException as error:
+        while len(_UNDO) > undo_before:
+            _UNDO.pop()()
+        LOADED.clear()
+        LOADED.update(before)
+        for name in _FILES.keys() - before.keys():  # of a file that this one has loaded
+            del _FILES[name]
+        if isinstance(error, ExtensionError) or not isinstance(error, Exception):
             raise
         raise ExtensionError(f"--extension {path}:{_line(error, file)}: {type(error).__name__}: {error}") from error
     _FILES[file.name] = file.resolve()
@@ -79,7 +88,11 @@ def _run(file: Path, digest: str) -> None:
         raise ExtensionError(f"--extension {file}: not a Python file; give a file whose name ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
 
 
 def _line(error: Exception, file: Path) -> int:
@@ -94,8 +107,9 @@ def _line(error: Exception, file: Path) -> int:
     return (lines[-1] if lines else 0) or 0
 
 
-def note_rows(rows: Iterable[str], file: str | None) -> None:
-    """Record that the extension in `file` has added these rows; `file` None: code that is in no file."""
+def note_rows(rows: Iterable[str], file: str | None, undo: Callable[[], None]) -> None:
+    """Record that the extension in `file` has added these rows, and how to take them back; `file` None: code that is in no file."""
+    _UNDO.append(undo)
     name = PYTHON if file is None else Path(file).name
     use = LOADED.get(name)
     if use is None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(TESTS)!r})
 from explain.made import finished_run
-from regard.cli.train import merge_settings
+from regard.cli.train_flags import merge_settings
 
 verb, config, *options = sys.argv[1:]
 given = list(zip(options, options[1:]))
@@ -33,11 +34,13 @@ if (home / "failing").exists() and (home / "failing").read_text() in out.name:
 if (home / "waiting").exists():
     signals = []
     signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
-    (home / "ready").write_text("")
+    with (home / "ready").open("a") as file:
+        file.write(f"{{out.name}} {{os.environ.get('OMP_NUM_THREADS')}}\\n")
     while not signals:
         time.sleep(0.05)
     time.sleep(0.5)
-    (home / "signals").write_text(f"{{signals}} {{os.getpgrp() == os.getpid()}}")
+    with (home / "signals").open("a") as file:
+        file.write(f"{{signals}} {{os.getpgrp() == os.getpid()}}\\n")
     sys.exit(130)
 settings = merge_settings(Path(config), None, {{}}, [value for name, value in given if name == "--set"])
 finished_run(out, settings, wrong=range(settings["train"]["seed"]))
@@ -57,7 +60,26 @@ def arguments(home: Path, *more: str) -> list[str]:
 
 
 def trained(home: Path) -> list[str]:
-    return (home / "trained").read_text(encoding="utf-8").splitlines() if (home / "trained").exists() else []
+    return lines_of(home / "trained")
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def started(home: Path, given: list[str]) -> "subprocess.Popen[str]":
+    """A sweep in a process of its own, the leader of its process group."""
+    code = (
+        f"from regard.cli import sweep; sweep.REGARD = [{sys.executable!r}, {str(home / 'stand_in.py')!r}]; "
+        "from regard.cli.main import run; run()"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *given],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def test_the_grid_is_trained_once_and_compared(command, home: Path) -> None:
@@ -134,17 +156,7 @@ def test_there_must_be_somewhere_to_train(command, home: Path) -> None:
 def test_a_signal_reaches_the_cell_once_and_ends_the_sweep(command, home: Path, number: signal.Signals) -> None:
     """The stand-in waits for SIGINT, so SIGTERM ends it as it would end anything."""
     (home / "waiting").write_text("", encoding="utf-8")
-    code = (
-        f"from regard.cli import sweep; sweep.REGARD = [{sys.executable!r}, {str(home / 'stand_in.py')!r}]; "
-        "from regard.cli.main import run; run()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments(home)],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = started(home, arguments(home))
     while not (home / "ready").exists():
         assert process.poll() is None
         time.sleep(0.05)
@@ -156,10 +168,75 @@ def test_a_signal_reaches_the_cell_once_and_ends_the_sweep(command, home: Path, 
     assert trained(home) == ["norm=pre,seed=1"]
     if number == signal.SIGINT:
         # Two signals that come at once count as one, so that it leads a group of its own is asked as well.
-        assert (home / "signals").read_text(encoding="utf-8") == f"[{int(signal.SIGINT)}] True"
+        assert (home / "signals").read_text(encoding="utf-8") == f"[{int(signal.SIGINT)}] True\n"
     (home / "waiting").unlink()
     assert command(*arguments(home)).code == 0
     assert trained(home) == ["norm=pre,seed=1", "norm=pre,seed=1", "norm=post,seed=1"]
+
+
+def test_several_cells_at_once_share_the_threads_and_all_are_interrupted(
+    command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    (home / "waiting").write_text("", encoding="utf-8")
+    given = arguments(home, "--seeds", "2", "--jobs", "3")
+    process = started(home, given)
+    while len(lines_of(home / "ready")) < 3:
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "run the same command again to go on" in err.splitlines()[-1]
+    assert sorted(trained(home)) == ["norm=post,seed=1", "norm=pre,seed=1", "norm=pre,seed=2"]  # not the fourth
+    assert {line.split()[1] for line in lines_of(home / "ready")} == {"1"}  # 5 // 3
+    assert lines_of(home / "signals") == [f"[{int(signal.SIGINT)}] True"] * 3
+    (home / "waiting").unlink()
+    (home / "failing").write_text("norm=post", encoding="utf-8")
+    again = command(*given)
+    assert again.code == 1
+    assert len(trained(home)) == 3 + 4
+    assert "cell 4 of 4: " in again.err
+    assert re.search(r"^\[[24]\] regard: the stand-in fails$", again.err, re.MULTILINE)
+    assert len(json.loads((home / "grid/failed.json").read_text(encoding="utf-8"))) == 2
+
+
+def test_every_flag_of_train_reaches_the_cells(command, home: Path) -> None:
+    flags = ["--preset", "tiny", "--minutes", "2.5", "--src", "a.xx", "--tgt", "a.yy", "--recipe", "2017"]
+    printed = command(*arguments(home, *flags, "--dry-run"))
+    assert printed.code == 0, printed.err
+    [first, _] = map(shlex.split, printed.out.splitlines())
+    settings = [*("--src", "a.xx", "--tgt", "a.yy"), *("--preset", "tiny", "--minutes", "2.5", "--recipe", "2017")]
+    assert first[:4] == ["regard", "train", str(home / "run.toml"), "--src"]
+    assert first[3 : 3 + len(settings)] == settings
+    wrong = command(*arguments(home, "--preset", "enormous"))
+    assert wrong.code == 2
+    assert "enormous" in wrong.err
+
+
+def test_a_sweep_and_a_comparison_of_its_cells_have_the_same_baseline(command, home: Path) -> None:
+    swept = command(*arguments(home))
+    [note] = [line for line in swept.out.splitlines() if line.startswith("difference and p")]
+    assert " against norm=pre, " in note  # the first value, though norm=post is the first by name
+    assert note in command("compare", home / "grid").out
+    other = [*arguments(home)[:2], "--set", "model.norm=post,pre", "--out", home / "grid"]
+    assert command(*other).err.count("finished before") == 2
+    assert " against norm=post, " in command("compare", home / "grid").out  # the order of the latest sweep
+    (home / "grid/sweep.json").write_text("{}", encoding="utf-8")
+    damaged = command("compare", home / "grid")
+    assert damaged.code == 2
+    assert "sweep.json: cells = None: not a list of names" in damaged.err
+
+
+def test_a_finished_cell_of_another_extension_is_refused(command, home: Path) -> None:
+    assert command(*arguments(home)).code == 0
+    path = home / "grid/norm=post,seed=1/config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    used = {"name": "toys.py", "sha256": "0123456789abcdef", "adds": ["mixer toy"]}
+    path.write_text(json.dumps({**config, "format": 2, "extensions": [used]}), encoding="utf-8")
+    refused = command(*arguments(home))
+    assert refused.code == 2
+    assert "norm=post,seed=1: was trained with other settings (extension toys.py: '01234567' -> None)" in refused.err
 
 
 def test_cells_of_other_data_are_trained_and_not_compared(command, home: Path) -> None:

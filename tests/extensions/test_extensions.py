@@ -12,6 +12,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from regard.errors import ExtensionError
+
 HERE = Path(__file__).parent
 TOYS, REVERSE = HERE / "toys.py", HERE / "reverse.py"
 SMALL = ["data.pocket=120", "text.kind=char", "model.layers=1", "model.width=16", "model.heads=2"]
@@ -83,6 +85,11 @@ def test_a_run_with_a_mixer_a_score_a_metric_and_an_optimiser(toy_run: Path) -> 
     assert 0.0 <= metrics["first_word"] <= 1.0
     validated = [json.loads(line) for line in (toy_run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert all("first_word" in event for event in validated if event["event"] == "validated")
+    assert all("copied" in event for event in validated if event["event"] == "validated")
+    rows = [json.loads(line) for line in (toy_run / "translations.jsonl").read_text(encoding="utf-8").splitlines()]
+    words = [(row["hypothesis"].split(), row["source"].split()) for row in rows]
+    shares = [sum(word in source for word in said) / max(1, len(said)) for said, source in words]
+    assert metrics["copied"] == pytest.approx(sum(shares) / len(shares))
     assert "first word" in (toy_run / "report.html").read_text(encoding="utf-8")
     names = weights(toy_run)
     assert "decoder.0.mixer.map.weight" in names
@@ -110,9 +117,12 @@ def test_it_translates_evaluates_compares_and_reports(toy_run: Path, home: Path)
     assert len(lines) == 2
     table = regard("evaluate", toy_run, "--src", home / "a.fr", "--ref", home / "a.en", "--extension", TOYS).stdout
     assert "first_word" in table
+    assert "copied" in table
     regard("train", "--out", home / "plain", *sets(*SMALL), "--extension", TOYS)
     compared = regard("compare", toy_run, home / "plain", "--metric", "first_word", "--extension", TOYS).stdout
     assert re.search(r"first word", compared)
+    by_source = regard("compare", toy_run, home / "plain", "--metric", "copied", "--extension", TOYS).stdout
+    assert "difference and p: copied against" in by_source
     assert "baseline" in compared
     assert regard("report", toy_run, "--extension", TOYS).stdout.strip().endswith("report.html")
 
@@ -218,3 +228,52 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(name: str, tmp_path: 
     assert len(told.splitlines()) == 1
     missing: Any = regard("info", tmp_path, "--extension", tmp_path / "none.py", code=2).stderr
     assert "cannot be read" in missing
+
+
+HALF = """
+import regard
+from regard.metrics.scores import Metric
+
+def score(hypotheses, references):
+    return [0.0 for _ in hypotheses]
+
+regard.extend(metrics=[Metric("half", "half", sentence_scores=score)])
+regard.extend(optimizers={{"halved": (0.1, print)}}, {second})
+"""
+FAILURES = {
+    "a taken name": "mixers={'attention': print}",
+    "a name given twice": "metrics=[Metric('same', 'x'), Metric('same', 'x')]",
+    "no such task": "models=[('sing', object, print)]",
+    "no settings": "models=[('translate', object, print)]",
+    "an error": "metrics=[1 / 0]",
+    "an interrupt": "metrics=exit(3)",
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_file_that_fails_leaves_nothing_behind(failure: str, tmp_path: Path) -> None:
+    """Neither the rows before the failing call nor those of the call itself stay; the mended file can be loaded."""
+    from regard import extensions
+    from regard.metrics.scores import METRICS
+    from regard.training.config import RATES
+    from regard.training.optimizer import OPTIMIZERS
+
+    tables = (METRICS, OPTIMIZERS, RATES, extensions.LOADED, extensions._FILES, sys.modules)
+    before = [dict(table) for table in tables]
+    file = tmp_path / "half.py"
+    file.write_text(HALF.format(second=FAILURES[failure]), encoding="utf-8")
+    with pytest.raises(SystemExit if failure == "an interrupt" else ExtensionError):
+        extensions.load_extension(file)
+    after = [{key: value for key, value in table.items() if not str(key).startswith("regard.")} for table in tables]
+    assert after == [
+        {key: value for key, value in table.items() if not str(key).startswith("regard.")} for table in before
+    ]
+    file.write_text(HALF.format(second=""), encoding="utf-8")
+    try:
+        assert extensions.load_extension(file).adds == ("metric half", "optimizer halved")
+    finally:
+        while extensions._UNDO:
+            extensions._UNDO.pop()()
+        del extensions.LOADED["half.py"], extensions._FILES["half.py"]
+    assert "half" not in METRICS
+    assert "halved" not in RATES

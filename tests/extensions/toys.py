@@ -66,6 +66,12 @@ def first_words(hypotheses: Any, references: Any) -> list[float]:
     return [float(one.split()[:1] == other.split()[:1]) for one, other in zip(hypotheses, references, strict=True)]
 
 
+def copied_words(hypotheses: Any, references: Any, sources: Any) -> list[float]:
+    """The share of each hypothesis's words that stand in its source."""
+    rows = [(one.split(), set(source.split())) for one, source in zip(hypotheses, sources, strict=True)]
+    return [sum(word in source for word in words) / max(1, len(words)) for words, source in rows]
+
+
 class SignDescent(torch.optim.Optimizer):
     """w -= lr sign(mean of gradients)"""
 
@@ -109,7 +115,10 @@ class WordMean(ClassifierNetwork):
 regard.extend(
     mixers={"running_mean": running_mean},
     scores={"half_dot": HalfDot},
-    metrics=[Metric("first_word", "first word", unit="%", digits=1, sentence_scores=first_words)],
+    metrics=[
+        Metric("first_word", "first word", unit="%", digits=1, sentence_scores=first_words),
+        Metric("copied", "copied", "lower", digits=3, sentence_scores=copied_words, reads_sources=True),
+    ],
     optimizers={
         "sign": (1e-3, lambda matrices, others, config: [SignDescent([*matrices, *others], config.learning_rate)])
     },

@@ -4,12 +4,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from explain.made import PAIRS, finished_run, result
 from regard.cli.compare import metric_choices
 from regard.cli.progress import TrainingProgress, shown_scores
 from regard.cli.train import metrics_summary
+from regard.errors import DataError
 from regard.explain.comparison import Comparison, compare_runs
 from regard.explain.curves import training_curves
 from regard.explain.figures import vertical_axes
@@ -110,6 +112,29 @@ def test_an_added_row_is_computed(added: Metric) -> None:
     cased = evaluate_translations(["A b"], ["a b"], total_nll=1.0, tokens=1, lowercase=True)
     assert cased[added.name] == 1.0
     assert added.name not in evaluate_labels(["a"], ["a"], ["a"])
+
+
+@pytest.mark.parametrize("way", ["compute", "sentence_scores"])
+def test_a_row_that_reads_the_sources_gets_them(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The share of hypotheses that differ from their source: 1 of 2, wherever it is computed."""
+
+    def changed(hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> list[float]:
+        return [float(one != source) for one, source in zip(hypotheses, sources, strict=True)]
+
+    def share(hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> float:
+        return float(np.mean(changed(hypotheses, references, sources)))
+
+    row = Metric("changed", "changed", reads_sources=True, **{way: share if way == "compute" else changed})
+    monkeypatch.setitem(METRICS, row.name, row)
+    hypotheses, references, sources = ["a", "b"], ["x", "b"], ["a", "c"]
+    values = evaluate_translations(hypotheses, references, sources=sources, total_nll=1.0, tokens=1)
+    assert values["changed"] == 0.5
+    assert "changed" not in evaluate_translations(hypotheses, references, total_nll=1.0, tokens=1)
+    with pytest.raises(DataError, match="changed: this score reads the sources, and none are given"):
+        row.of_corpus(hypotheses, references)
+    if way == "sentence_scores":
+        counted = counted_metric("changed", sources=sources)
+        assert counted.score(counted.count(hypotheses, references).sum(axis=0)) == 0.5
 
 
 def test_an_added_row_of_labels_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from regard.errors import ConfigError, TrainError
+from regard.tasks.runs import is_done
 from regard.tasks.settings import parse_settings
-from regard.tasks.sweep import grid, is_done, places, split_values
+from regard.tasks.sweep import grid, places, split_values
 from regard.training.config import RunSettings
 
 

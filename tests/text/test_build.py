@@ -4,7 +4,15 @@ from collections import Counter
 import pytest
 
 from regard.errors import TextError
-from regard.text.build import TokenizerPair, learn, learn_pair, load_tokenizers, sample, save_tokenizers
+from regard.text.build import (
+    TokenizerPair,
+    learn,
+    learn_pair,
+    load_tokenizers,
+    sample,
+    save_tokenizers,
+    vocabulary_remarks,
+)
 from regard.text.config import TextConfig
 
 KINDS = ("bpe", "unigram", "word", "char")
@@ -130,3 +138,30 @@ def test_damage_names_the_file(tokenizers, tmp_path, kind, name, content, messag
     assert message in text
     assert text.count(str(tmp_path)) == 1
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "size", "note"),
+    [
+        ("bpe", 5, 301, "text.vocabulary = 5: bpe needs at least 300 pieces, so it has 300"),
+        ("bpe", 300, 301, None),
+        ("bpe", 9000, 1235, "text.vocabulary = 9,000: the text gives no more than 1,234 pieces"),
+        ("word", 50, 310, None),  # 50 words, two marks, 256 bytes, the space and the padding
+        ("word", 60, 310, "text.vocabulary = 60: the text gives no more than 50 words"),
+        ("char", 60, 310, "text.vocabulary = 60: the text gives no more than 50 characters"),
+    ],
+)
+def test_another_vocabulary_than_was_set_is_told(kind, asked, size, note):
+    config = TextConfig(kind=kind, vocabulary=asked)
+    assert list(vocabulary_remarks(config, (size, size))) == ([] if note is None else [note])
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "word", "char"])
+def test_the_note_counts_what_was_learned(kind, pairs):
+    config = TextConfig(kind=kind, vocabulary=100_000)
+    tokenizer = learn(config, [source for source, _ in pairs])
+    [note] = vocabulary_remarks(config, [len(tokenizer.vocabulary)])
+    learned = learn(
+        config.model_copy(update={"vocabulary": int(note.split()[-2].replace(",", ""))}), [s for s, _ in pairs]
+    )
+    assert list(vocabulary_remarks(config, [len(learned.vocabulary)])) == [note]

@@ -236,7 +236,7 @@ def test_a_signal_saves_and_stops(
     assert child.wait() == 128 + number, child.said()
     out = tmp_path / "run"
     assert child.said().splitlines()[-1] == (
-        f"interrupted; everything is saved in {out}: run the same command again to go on"
+        f"interrupted; everything is saved in {out}: run the same command again to go on, or regard resume {out}"
     )
     assert "Traceback" not in child.said()
     assert pointed(out, "latest") == checkpoint_name(step)

@@ -12,6 +12,7 @@ from regard.errors import BundleError
 from regard.files import write_whole
 
 CHECKPOINTS = "checkpoints"
+LOCK = ".lock"  # in a run: locked while a process trains it
 Pointer = Literal["best", "latest"]
 
 

@@ -24,6 +24,13 @@ class OpenBundle:
     directory: Path
     stored_format: int = 2
     """The format of the files; `config` is always in the newest format."""
+    given: Path | None = None
+    """The path that the user gave: the bundle, or the run that it is the best checkpoint of. None: the bundle."""
+
+    @property
+    def name(self) -> str:
+        """The name to show for the model: that of the run or bundle that the user gave."""
+        return (self.given or self.directory).resolve().name
 
     @property
     def tokenizers(self) -> TokenizerPair:

@@ -30,7 +30,11 @@ def metric_choices() -> str:
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="DIR", help="Finished runs, or directories of runs.")],
     baseline: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Test against the row of this run; else against the first row.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Test against this run's row; else the first run, or a sweep's first cell.",
+        ),
     ] = None,
     metric: Annotated[
         str | None,
@@ -102,15 +106,16 @@ def finished_runs(paths: Sequence[Path]) -> "list[RunResult]":
 def _directories(paths: Sequence[Path]) -> list[Path]:
     """The directory of every run, without duplicates. A directory that contains runs is replaced by them."""
     from regard.errors import DataError
+    from regard.tasks.runs import runs_in
 
     by_resolved: dict[Path, Path] = {}
     for path in paths:
         if not path.exists():
             raise DataError(f"{path}: no such directory; give the directories of finished runs")
-        nested = [] if (path / "config.json").exists() else sorted(path.glob("*/config.json"))
-        if not nested and not (path / "config.json").exists():
+        directories = [path] if (path / "config.json").exists() else runs_in(path)
+        if not directories:
             raise DataError(f"{path}: neither a run nor a directory of runs; give the directories of finished runs")
-        for directory in [config.parent for config in nested] or [path]:
+        for directory in directories:
             by_resolved.setdefault(directory.resolve(), directory)
     return list(by_resolved.values())
 

@@ -4,9 +4,11 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
+
+from regard.cli.signature import parameters_of, set_parameters
 
 Extension = Annotated[
     list[Path] | None,
@@ -18,11 +20,6 @@ Extension = Annotated[
 
 def with_extensions(verb: Callable[..., Any]) -> Callable[..., Any]:
     """The command with an `--extension` option. It loads the named files, then runs the command."""
-    hints = get_type_hints(verb, include_extras=True)
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in inspect.signature(verb).parameters.items()
-    ]
     option = inspect.Parameter("extension", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Extension)
 
     @wraps(verb)
@@ -34,6 +31,5 @@ def with_extensions(verb: Callable[..., Any]) -> Callable[..., Any]:
                 load_extension(path)
         return verb(**values)
 
-    run.__signature__ = inspect.Signature([*parameters, option])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*parameters, option]}
+    set_parameters(run, [*parameters_of(verb).values(), option])
     return run

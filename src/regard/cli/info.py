@@ -1,7 +1,7 @@
-"""`regard info`: describes a bundle and verifies its files."""
+"""`regard info`: describes a bundle and verifies its files; of a run, how far it has come too."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,18 +10,24 @@ def info(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Describe a bundle and verify every file's hash."""
+    """Describe a bundle and verify every file's hash. Of a run: its best checkpoint, its state and score, and how to go on."""
     from regard.bundle.describe import describe
     from regard.cli.streams import open_output, print_status
     from regard.files import to_json
     from regard.tasks.bundles import bundle_classes
+    from regard.tasks.runs import has_checkpoint, is_run, run_state
 
-    description = describe(bundle, bundle_classes())
+    state = run_state(bundle) if is_run(bundle) else None
+    description: dict[str, Any] = {}
+    if state is not None:
+        description["run"] = {**state.to_json(), "score": state.score_text}
+    if state is None or has_checkpoint(bundle):
+        description |= describe(bundle, bundle_classes())
     with open_output(None) as stream:
         stream.write(to_json(description) if as_json else _text(description))
-    for problem in description["problems"]:
+    for problem in description.get("problems", []):
         print_status(f"regard: {problem}")
-    if description["problems"]:
+    if description.get("problems"):
         raise typer.Exit(2)
 
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 
 from regard.cli import (
     align,
@@ -18,7 +19,9 @@ from regard.cli import (
     generate,
     info,
     init,
+    ls,
     report,
+    resume,
     score,
     sweep,
     train,
@@ -40,6 +43,7 @@ app = typer.Typer(
 )
 app.command("demo")(with_extensions(demo.demo))
 app.command("train")(with_extensions(train.train))
+app.command("resume")(with_extensions(resume.resume))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
@@ -49,6 +53,7 @@ app.command("evaluate")(with_extensions(evaluate.evaluate))
 app.command("explain")(with_extensions(explain.explain))
 app.command("compare")(with_extensions(compare.compare))
 app.command("sweep")(with_extensions(sweep.sweep))
+app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
@@ -82,9 +87,21 @@ def run() -> None:
             print(error.format_message(), file=sys.stderr)  # noqa: T201
             sys.exit(USER_MISTAKE)
         code = _print_error(
-            f"{error.format_message()} ({' '.join(['regard', *_command_path()])} --help shows what is possible)"
+            f"{_usage_message(error)} ({' '.join(['regard', *_command_path()])} --help shows what is possible)"
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_message(error: Any) -> str:
+    """Typer's complaint about the command line, as `--minutes abc: ..` where it refuses a value."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return str(error.format_message())
+    first = cause.errors()[0]
+    value = str(first["input"])
+    shown = value if value.isprintable() else repr(value)
+    complaint = first["msg"].partition(", unable to parse")[0]
+    return f"{'/'.join(error.param.opts)} {shown}: {complaint[:1].lower()}{complaint[1:]}"
 
 
 def _print_error(message: str) -> int:

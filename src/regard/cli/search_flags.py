@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, cast, get_origin, get_type_hints
 
 import typer
 
+from regard.cli.signature import parameters_of, set_parameters
 from regard.errors import ConfigError
 from regard.search.options import FIELDS, SearchKeywords, SearchOptions, given_in_vain
 
@@ -32,12 +33,7 @@ def search_flags(without: Collection[str] = ()) -> Callable[[Command], Command]:
     """
 
     def decorate(command: Command) -> Command:
-        own_parameters = {
-            name: parameter.replace(annotation=annotation)
-            for (name, parameter), annotation in zip(
-                inspect.signature(command).parameters.items(), _annotations(command), strict=True
-            )
-        }
+        own_parameters = parameters_of(command)
         flags = {
             name: own_parameters.get(name) or _flag(field) for name, field in FIELDS.items() if name not in without
         }
@@ -55,9 +51,7 @@ def search_flags(without: Collection[str] = ()) -> Callable[[Command], Command]:
             search["suppress"] = search["suppress"] or ()
             command(search=search, **values)
 
-        keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-        with_flags.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-        with_flags.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
+        set_parameters(with_flags, parameters)
         return with_flags
 
     return decorate
@@ -106,11 +100,6 @@ def _flag_type(annotation: Any) -> Any:
 
 
 _TYPES = {name: _flag_type(annotation) for name, annotation in get_type_hints(SearchOptions).items()}
-
-
-def _annotations(command: Command) -> list[Any]:
-    hints = get_type_hints(command, include_extras=True)
-    return [hints[name] for name in inspect.signature(command).parameters]
 
 
 def _flag_name(name: str) -> str:

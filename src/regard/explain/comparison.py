@@ -13,9 +13,9 @@ from regard.errors import DataError
 from regard.metrics.scores import METRICS, with_added
 from regard.metrics.significance import RESAMPLES, PairedTest, counted_metric, paired_test, resampled_scores
 from regard.settings import last_parts
+from regard.tasks.runs import METRICS_FILE
 from regard.tasks.table import TASKS
 
-METRICS_FILE = "metrics.json"
 SEED = "train.seed"
 MOST_BUCKETS = 5
 
@@ -145,7 +145,7 @@ def compare_runs(
     base = next(n for n, group in enumerate(groups) if _without_seed(results[group[0]]) == wanted)
 
     recounted = [name for name in testable if name == metric or METRICS[name].tokenizes]
-    counted = {name: counted_metric(name, tokenize) for name in recounted}
+    counted = {name: counted_metric(name, tokenize, results[0].sources) for name in recounted}
     counts = {name: [row.count(run.hypotheses, run.references) for run in results] for name, row in counted.items()}
     actual = {name: [counted[name].score(run.sum(axis=0)) for run in runs] for name, runs in counts.items()}
     tested = counted.get(metric)

@@ -103,7 +103,7 @@ def model_facts(model: Translator, name: str | None) -> ModelFacts:
     """The name, kind, languages and size of a model."""
     config = None if model.bundle is None else model.bundle.config.model
     return ModelFacts(
-        name=name or ("model" if model.bundle is None else model.bundle.directory.resolve().name),
+        name=name or ("model" if model.bundle is None else model.bundle.name),
         kind=type(model.network).__name__.lower() if config is None else config.kind,
         score=config.score if isinstance(config, TransformerConfig | RecurrentConfig) else None,
         source_language=model.languages.source,

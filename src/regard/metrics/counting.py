@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SentenceCounts: TypeAlias = "NDArray[np.float64]"
 """[sentences, counts]: the summands of each sentence, or [counts]: their sums."""
 
-SentenceScores = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
-"""Hypotheses and references -> one score a sentence."""
+SentenceScores = Callable[..., Sequence[float]]
+"""Hypotheses and references, and the sources where a metric reads them -> one score a sentence."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,26 @@ class CountedMetric:
         return self.score(self.count(hypotheses, references).sum(axis=0))
 
 
-def mean_of_sentences(name: str, sentence_scores: SentenceScores, *, lower_is_better: bool = False) -> CountedMetric:
-    """A metric that is the mean of the sentence scores. Of several references, the best one of each sentence counts."""
+def mean_of_sentences(
+    name: str,
+    sentence_scores: SentenceScores,
+    sources: Sequence[str] | None = None,
+    *,
+    lower_is_better: bool = False,
+) -> CountedMetric:
+    """A metric that is the mean of the sentence scores. Of several references, the best one of each sentence counts.
+
+    `sources`: of the sentences that it will count, if it reads them.
+    """
 
     def count(hypotheses: Sequence[str], *references: Sequence[str | None]) -> SentenceCounts:
         import numpy as np
 
         scores = np.full((len(references), len(hypotheses)), np.inf if lower_is_better else -np.inf)
         for row, lines in zip(scores, references, strict=True):
-            pairs = {n: (hypotheses[n], line) for n, line in enumerate(lines) if line is not None}
-            row[list(pairs)] = sentence_scores(
-                [pair[0] for pair in pairs.values()], [pair[1] for pair in pairs.values()]
-            )
+            present = [number for number, line in enumerate(lines) if line is not None]
+            columns = [hypotheses, lines, *([] if sources is None else [sources])]
+            row[present] = sentence_scores(*([column[number] for number in present] for column in columns))
         best = scores.min(axis=0) if lower_is_better else scores.max(axis=0)
         return np.stack([best, np.ones(len(hypotheses))], axis=1)
 

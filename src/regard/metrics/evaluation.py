@@ -12,6 +12,7 @@ def evaluate_translations(
     hypotheses: Sequence[str],
     references: Sequence[str],
     *,
+    sources: Sequence[str] | None = None,
     total_nll: float,
     tokens: int,
     tokenize: str = "13a",
@@ -24,10 +25,18 @@ def evaluate_translations(
 
     `total_nll` is the negative log-likelihood of the references under the model, `tokens` their number of tokens. With `names`, only these
     scores are computed. With `resamples`, each score also has its confidence interval, under `scores`.
+    `sources`: for scores that read them.
     """
     every = [references, *more_references]
-    chosen = chosen_scores(names, len(every))
-    [scores] = score_systems([hypotheses], every, chosen, tokenize=tokenize, lowercase=lowercase, resamples=resamples)
+    [scores] = score_systems(
+        [hypotheses],
+        every,
+        chosen_scores(names, len(every), with_sources=sources is not None),
+        sources=sources,
+        tokenize=tokenize,
+        lowercase=lowercase,
+        resamples=resamples,
+    )
     values: dict[str, Any] = {name: score.value for name, score in scores.items()}
     if not names:
         first, *others = present_references(every)

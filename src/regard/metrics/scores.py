@@ -4,6 +4,7 @@ A new score is one row and one function:
 
     METRICS["length"] = Metric("length", "length", sentence_scores=lambda hypotheses, references: [float(len(h)) for h in hypotheses])
 
+A score that needs the sources too, as COMET does, sets `reads_sources` and gets them as a third argument.
 It is then computed at each validation and at the end of a run, shown everywhere, and tested by `regard compare --metric length`.
 Rows may be added at run time, so nothing copies the table at import. sacrebleu and numpy are imported where they are used.
 """
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from regard.errors import DataError
 from regard.metrics.counting import (
     CountedMetric,
     MatchOptions,
@@ -59,7 +61,7 @@ class Metric:
     """The text below that number, in place of the name of the test set."""
     share_of: str = ""
     """A score that is a share of sentences: the end of "986 of 1,000 test sentences are ..", for the report."""
-    compute: Callable[[Sequence[str], Sequence[str]], float] | None = None
+    compute: Callable[..., float] | None = None
     """Hypotheses and references -> the score of the corpus. Not needed beside `sentence_scores` or `counted`."""
     sentence_scores: SentenceScores | None = None
     """Hypotheses and references -> one score a sentence, where the score of a corpus is their mean."""
@@ -67,6 +69,8 @@ class Metric:
     """BLEU's tokenizer and other options -> the metric as sums over sentences, where it is not a mean of sentence scores."""
     tokenizes: bool = False
     """Whether the score depends on that tokenizer."""
+    reads_sources: bool = False
+    """Whether `compute` and `sentence_scores` take the sources as a third argument. `counted` never does."""
 
     @property
     def scale(self) -> float:
@@ -108,18 +112,40 @@ class Metric:
         """Whether it is a function of sums over sentences, so that the paired bootstrap can test it."""
         return self.counted is not None or self.sentence_scores is not None
 
-    def count_by(self, tokenize: str = "13a", lowercase: bool = False, references: int = 1) -> CountedMetric:
-        """The metric as sums over sentences."""
+    def count_by(
+        self,
+        tokenize: str = "13a",
+        lowercase: bool = False,
+        references: int = 1,
+        *,
+        sources: Sequence[str] | None = None,
+    ) -> CountedMetric:
+        """The metric as sums over sentences. `sources`: of the sentences to count, for a metric that reads them."""
         if self.counted is not None:
             return self.counted(MatchOptions(tokenize, lowercase, references))
         assert self.sentence_scores is not None, f"{self.name} is not counted by sentence"
-        return mean_of_sentences(self.name, self.sentence_scores, lower_is_better=self.better == "lower")
+        lower_is_better = self.better == "lower"
+        return mean_of_sentences(
+            self.name, self.sentence_scores, *self._sources(sources), lower_is_better=lower_is_better
+        )
 
-    def of_corpus(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    def of_corpus(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> float:
         """The score of all hypotheses."""
         if self.compute is not None:
-            return self.compute(hypotheses, references)
-        return self.count_by().of_corpus(hypotheses, references)
+            return self.compute(hypotheses, references, *self._sources(sources))
+        return self.count_by(sources=sources).of_corpus(hypotheses, references)
+
+    def _sources(self, sources: Sequence[str] | None) -> list[Sequence[str]]:
+        """The sources as the last argument of a function that reads them, else nothing."""
+        if not self.reads_sources:
+            return []
+        if sources is None:
+            raise DataError(
+                f"{self.name}: this score reads the sources, and none are given; give the source of each line"
+            )
+        return [sources]
 
     @property
     def _words(self) -> dict[str, Any]:
@@ -237,9 +263,16 @@ def with_added(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*names, *_added(METRICS[names[0]].judges)]))
 
 
-def added_scores(judges: str, hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """The scores of extensions that judge this kind of output, by name."""
-    return {name: METRICS[name].of_corpus(hypotheses, references) for name in _added(judges)}
+def added_scores(
+    judges: str, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+) -> dict[str, float]:
+    """The scores of extensions that judge this kind of output, by name. Without sources, those that read none."""
+    rows = {name: METRICS[name] for name in _added(judges)}
+    return {
+        name: row.of_corpus(hypotheses, references, sources)
+        for name, row in rows.items()
+        if sources is not None or not row.reads_sources
+    }
 
 
 def _added(judges: str) -> list[str]:

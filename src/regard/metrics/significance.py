@@ -33,11 +33,11 @@ class PairedTest:
         return {"difference": self.difference, "interval": list(self.interval), "p_value": self.p_value}
 
 
-def counted_metric(name: str, tokenize: str = "13a") -> CountedMetric:
-    """The metric of this name as sums over sentences; `tokenize` is BLEU's tokenizer."""
+def counted_metric(name: str, tokenize: str = "13a", sources: Sequence[str] | None = None) -> CountedMetric:
+    """The metric of this name as sums over sentences; `tokenize` is BLEU's tokenizer, `sources` for a metric that reads them."""
     if name not in counted_names():
         raise DataError(f"metric = {name!r}: cannot be tested; choose one of {', '.join(counted_names())}")
-    return METRICS[name].count_by(tokenize)
+    return METRICS[name].count_by(tokenize, sources=sources)
 
 
 def resampled_scores(

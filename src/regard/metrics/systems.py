@@ -39,11 +39,13 @@ def translation_scores() -> list[str]:
     return [name for name, row in METRICS.items() if row.judges == "translations" and row.is_computed]
 
 
-def chosen_scores(names: Sequence[str] | None, references: int) -> list[str]:
-    """The scores to compute: those of `--metric`, or all that can be computed with this number of references."""
+def chosen_scores(names: Sequence[str] | None, references: int, *, with_sources: bool = False) -> list[str]:
+    """The scores to compute: those of `--metric`, or all that can be computed from this number of references and the sources, if given."""
     single = [name for name in translation_scores() if not METRICS[name].is_counted]
     if not names:
-        return [name for name in translation_scores() if references == 1 or name not in single]
+        unusable = {name for name in translation_scores() if METRICS[name].reads_sources and not with_sources}
+        unusable |= set(single) if references > 1 else set()
+        return [name for name in translation_scores() if name not in unusable]
     for name in names:
         if name not in translation_scores():
             raise ConfigError(f"--metric {name}: not one of {', '.join(translation_scores())}")
@@ -69,6 +71,7 @@ def score_systems(
     references: Sequence[Sequence[str]],
     names: Sequence[str],
     *,
+    sources: Sequence[str] | None = None,
     tokenize: str = "13a",
     lowercase: bool = False,
     resamples: int = RESAMPLES,
@@ -76,6 +79,7 @@ def score_systems(
     """The scores of each system by name, with intervals if `resamples` > 0. Further systems are tested against the first.
 
     systems: the hypotheses of each. references: one or several lists, each with a line for every sentence. names: see `chosen_scores`.
+    sources: the sentences that were translated, for scores that read them.
     """
     for lines in [*systems, *references]:
         if len(lines) != len(references[0]):
@@ -91,9 +95,9 @@ def score_systems(
         row = METRICS[name]
         if not row.is_counted:
             for scores, hypotheses in zip(results, systems, strict=True):
-                scores[name] = Score(row.of_corpus(hypotheses, references[0]))
+                scores[name] = Score(row.of_corpus(hypotheses, references[0], sources))
             continue
-        metric = row.count_by(tokenize, lowercase, VARYING if varying else len(references))
+        metric = row.count_by(tokenize, lowercase, VARYING if varying else len(references), sources=sources)
         counts = [metric.count(hypotheses, *present) for hypotheses in systems]
         values = [metric.score(of_system.sum(axis=0)) for of_system in counts]
         if not resamples:

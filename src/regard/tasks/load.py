@@ -1,5 +1,6 @@
 """Loads the model of a bundle or run: a translator, a writer, a classifier or a tagger."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def load_served(
     support. `auto` uses CTranslate2 where it can and torch for the rest. precision: float32 or int8, of CTranslate2's weights.
     Language models and classifiers run on torch.
     """
-    bundle = open_bundle(find_bundle(path))
+    bundle = open_given(path)
     return TASKS[bundle.config.task].load(bundle, device, engine, precision)
 
 
@@ -53,9 +54,14 @@ def load_classifier(path: "str | Path", device: "str | torch.device" = "cpu") ->
     return classifier
 
 
+def open_given(path: "str | Path") -> OpenBundle:
+    """The bundle of a path, or of the run there, which keeps the name of that path."""
+    return replace(open_bundle(find_bundle(path)), given=Path(path))
+
+
 def opened_for(task: str, path: "str | Path") -> OpenBundle:
     """The bundle of a path, or of the run there. Refuses a bundle of another task."""
-    bundle = open_bundle(find_bundle(path))
+    bundle = open_given(path)
     if bundle.config.task != task:
         raise wrong_task(bundle, task)
     return bundle

@@ -10,22 +10,24 @@ from typing import Any
 
 from regard.bundle.config import installed_version
 from regard.bundle.locate import find_bundle, read_pointer
+from regard.bundle.opened import OpenBundle
 from regard.errors import TrainError
 from regard.extensions import extensions_in_use
 from regard.files import to_json, to_json_line, write_whole
-from regard.settings import differences, read_json
+from regard.settings import read_json
 from regard.tasks.bundles import open_bundle
 from regard.tasks.fine_tuning import base_of, remarks_on
 from regard.tasks.interface import Task
-from regard.tasks.settings import FORMAT, parse_settings, read_settings, stored_format
+from regard.tasks.runs import CONFIG, METRICS_FILE, refuse_holder_of_runs
+from regard.tasks.settings import FORMAT, changes_since, stored_format
 from regard.tasks.table import TASKS
+from regard.text.build import vocabulary_remarks
+from regard.text.config import OneTextConfig
 from regard.training.checkpoint import checkpoints
 from regard.training.config import RunSettings
 from regard.training.events import Preparing
 from regard.training.objective import Evaluation, Objective
 from regard.training.run import Listener, claimed, train_objective, training_device
-
-CONFIG, METRICS = "config.json", "metrics.json"
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,14 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
     """Train and evaluate a run in `out`, or resume the run there."""
     device = training_device(settings)
     base, task = base_of(settings), TASKS[settings.task]
+    refuse_holder_of_runs(out)
     with claimed(out):
         _refuse_other_settings(settings, out)
-        if (out / METRICS).exists():
-            return Run(out, "finished", read_json(out / METRICS), None, None)
+        if (out / METRICS_FILE).exists():
+            return Run(out, "finished", read_json(out / METRICS_FILE), None, None)
         objective = task.objective(settings, base, _preparation_listener(listeners))
         write_whole(out / CONFIG, to_json(stored_settings(settings)))
-        remarks = () if base is None else tuple(remarks_on(settings, objective.bundle, base))
+        remarks = _remarks(settings, objective, base)
         outcome = train_objective(settings, out, objective, listeners, base, remarks)
         if outcome.reason == "interrupted":
             return Run(out, outcome.reason, None, None, objective, signal=outcome.signal)
@@ -66,6 +69,16 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
     return {"format": FORMAT, **settings.model_dump(mode="json"), "extensions": used}
 
 
+def _remarks(settings: RunSettings, objective: Objective, base: OpenBundle | None) -> tuple[str, ...]:
+    """Notes for the user on a new run: on its base model, or on a vocabulary of another size than was set."""
+    if base is not None:
+        return tuple(remarks_on(settings, objective.bundle, base))
+    text = getattr(settings, "text", None)
+    if not isinstance(text, OneTextConfig) or "vocabulary" not in text.model_fields_set:
+        return ()
+    return tuple(vocabulary_remarks(text, objective.vocabulary))
+
+
 def _preparation_listener(listeners: Sequence[Listener]) -> Callable[[str, int], None]:
     """A function that reports the preparation of the corpus as `Preparing` events."""
 
@@ -78,7 +91,7 @@ def _preparation_listener(listeners: Sequence[Listener]) -> Callable[[str, int],
 
 def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
     """Refuse to resume a run with other settings or extensions than it was started with."""
-    path, finished = out / CONFIG, (out / METRICS).exists()
+    path, finished = out / CONFIG, (out / METRICS_FILE).exists()
     if not checkpoints(out) and not finished:
         return
     if not path.exists():
@@ -88,9 +101,7 @@ def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
             f"{out}: an unfinished run of format {stored_format(path)}, which regard {installed_version()} cannot resume; "
             "finish it with the version that began it, or choose another --out"
         )
-    changes = settings.changed_from(parse_settings(read_settings(path), str(path)))
-    stored = {use["name"]: use["sha256"] for use in read_json(path).get("extensions", [])}
-    changes += differences({use.name: use.sha256 for use in extensions_in_use()}, stored)
+    changes = changes_since(path, settings)
     if changes:
         raise TrainError(
             f"{out}: this run was started with other settings ({'; '.join(changes)}); "
@@ -108,4 +119,4 @@ def _keep(out: Path, task: Task, objective: Objective, evaluation: Evaluation, c
         languages=objective.bundle.languages.model_dump(),
     )
     write_whole(out / task.results.name, "".join(map(to_json_line, evaluation.rows)))
-    write_whole(out / METRICS, to_json(evaluation.metrics))
+    write_whole(out / METRICS_FILE, to_json(evaluation.metrics))

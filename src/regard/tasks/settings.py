@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from regard.bundle.format1 import upgraded_config
 from regard.errors import ConfigError
-from regard.settings import MEANINGLESS, choice_of, first_error, groups_at, read_json, read_toml
+from regard.extensions import extensions_in_use
+from regard.settings import MEANINGLESS, choice_of, differences, first_error, groups_at, read_json, read_toml
 from regard.tasks.table import TASKS
 from regard.training.config import RunSettings
 
@@ -46,6 +47,16 @@ def stored_format(path: Path) -> int:
     """The format of a run's config.json."""
     stored = read_json(path).get("format", 1)
     return stored if isinstance(stored, int) else 1
+
+
+def changes_since(path: Path, settings: RunSettings) -> list[str]:
+    """How these settings, and the loaded extensions, differ from those of a run's config.json, as `a.b: old -> new`."""
+    stored = {use["name"]: use["sha256"] for use in read_json(path).get("extensions", [])}
+    loaded = {use.name: use.sha256 for use in extensions_in_use()}
+    extensions = differences(
+        *({f"extension {name}": sha256[:8] for name, sha256 in uses.items()} for uses in (loaded, stored))
+    )
+    return settings.changed_from(parse_settings(read_settings(path), str(path))) + extensions
 
 
 def _complaint(task: str, values: Mapping[str, Any], error: ValidationError) -> str:

@@ -11,11 +11,11 @@ from regard.data.config import STDIN
 from regard.errors import ConfigError, TrainError
 from regard.settings import last_parts, override
 from regard.tasks.fine_tuning import run_settings
-from regard.tasks.settings import parse_settings, read_settings
+from regard.tasks.runs import CONFIG, LATEST, is_done
+from regard.tasks.settings import changes_since, parse_settings, read_settings
 from regard.training.config import RunSettings
 
 SEED = "train.seed"
-CONFIG, METRICS, LATEST = "config.json", "metrics.json", "latest"
 LONGEST_NAME = 255  # bytes, on nearly every file system
 _BRACKETS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
@@ -125,19 +125,18 @@ def _refuse_twins(cells: Sequence[Cell]) -> None:
 
 
 def places(cells: Sequence[Cell], out: Path) -> list[Path]:
-    """The directory of each cell: that of a run in `out` with the same settings, whatever its name, else a new one."""
+    """The directory of each cell: that of a run in `out` with the same settings, whatever its name, else a new one.
+
+    A run of the same settings but of another version of an extension is refused, as when it is resumed.
+    """
     runs = {path.parent: parse_settings(read_settings(path), str(path)) for path in sorted(out.glob(f"*/{CONFIG}"))}
     begun = {run: config for run, config in runs.items() if is_done(run) or (run / LATEST).exists()}
     directories = []
     for cell in cells:
         directory = next((run for run, config in begun.items() if config == cell.config), out / cell.name)
-        if directory in begun and begun[directory] != cell.config:
-            changes = "; ".join(cell.config.changed_from(begun[directory]))
-            raise TrainError(f"{directory}: was trained with other settings ({changes}); choose another --out")
+        if directory in begun and (changes := changes_since(directory / CONFIG, cell.config)):
+            raise TrainError(
+                f"{directory}: was trained with other settings ({'; '.join(changes)}); choose another --out"
+            )
         directories.append(directory)
     return directories
-
-
-def is_done(run: Path) -> bool:
-    """Whether the run is finished."""
-    return (run / METRICS).exists()

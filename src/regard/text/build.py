@@ -7,7 +7,7 @@ with `.vocab.json`. Learning is deterministic: the same corpus and settings give
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,7 @@ from regard.files import to_json, write_whole
 from regard.text.char import CharTokenizer, learn_char
 from regard.text.config import Kind, OneTextConfig, TextConfig
 from regard.text.normalise import Form, normalise
-from regard.text.subword import SubwordTokenizer, learn_subword
+from regard.text.subword import FIXED_PIECES, SMALLEST, SubwordTokenizer, learn_subword
 from regard.text.tokenizer import Tokenizer
 from regard.text.word import WordTokenizer, count_words, learn_word
 
@@ -66,6 +66,18 @@ def learn_pair(config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]
         return TokenizerPair(tokenizer, tokenizer, joint=True)
     source = _learned(config, sources, "the source side of the corpus")
     return TokenizerPair(source, _learned(config, targets, "the target side of the corpus"), joint=False)
+
+
+def vocabulary_remarks(config: OneTextConfig, sizes: Iterable[int]) -> Iterator[str]:
+    """Notes on learned vocabularies of another size than `vocabulary`. `sizes`: all ids, padding included."""
+    counts_words = config.kind in ("word", "char")  # the marks, bytes and the space come on top of these
+    unit = {"word": "words", "char": "characters"}.get(config.kind, "pieces")
+    for size in dict.fromkeys(sizes):
+        learned = size - (FIXED_PIECES + 2 if counts_words else 1)
+        if learned > config.vocabulary:
+            yield f"text.vocabulary = {config.vocabulary:,}: {config.kind} needs at least {SMALLEST:,} {unit}, so it has {learned:,}"
+        elif learned < config.vocabulary:
+            yield f"text.vocabulary = {config.vocabulary:,}: the text gives no more than {learned:,} {unit}"
 
 
 def sample(items: Iterable[Item], size: int) -> list[Item]:

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import torch
 
 from regard.bundle.bundle import resolve_device, save_bundle
-from regard.bundle.locate import CHECKPOINTS, write_pointer
+from regard.bundle.locate import CHECKPOINTS, LOCK, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED, OpenBundle
 from regard.errors import BundleError, TrainError
@@ -36,7 +36,6 @@ from regard.training.resume import resumed_job
 from regard.training.signals import stop_requests
 
 Listener = Callable[[Event], None]
-LOCK = ".lock"
 
 Work = Callable[[Callable[[], bool]], Generator[Event, None, None]]
 Finish = Callable[[], dict[str, Any]]
@@ -67,7 +66,7 @@ def train_objective(
 ) -> Outcome:
     """Train in `out`, or resume the run there. The caller has locked `out` with `claimed`.
 
-    base: the model to fine-tune; remarks: notes on that for the event `Started`.
+    base: the model to fine-tune; remarks: notes for the event `Started` of a new run.
     """
     keep_large_blocks()
     device = training_device(settings)
@@ -93,7 +92,11 @@ def _begin(
     if is_fitted(objective):
         counting = Counting(objective, out)
         cut_back(out / "log.jsonl", -1)  # an interrupted run starts again
-        return counting.events, _started(objective, objective.counted_examples, device), counting.cost
+        return (
+            counting.events,
+            _started(objective, objective.counted_examples, device, notes=tuple(remarks)),
+            counting.cost,
+        )
     job, notes = resumed_job(settings, out, objective, device, base, remarks)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, len(objective.examples), device, job.progress, parameters, notes)

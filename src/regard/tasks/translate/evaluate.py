@@ -51,6 +51,7 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
     metrics = evaluate_translations(
         [translation.text for translation in translations],
         references,
+        sources=sources,
         total_nll=-sum(score.logprob for score in forced),
         tokens=sum(len(score.token_logprobs) for score in forced),
         tokenize=test.tokenize,

@@ -93,7 +93,7 @@ class TranslateObjective(TextObjective):
             "bleu": bleu(hypotheses, references).value,
             "chrf": chrf(hypotheses, references).value,
             "exact_match": exact_match(hypotheses, references),
-            **added_scores("translations", hypotheses, references),
+            **added_scores("translations", hypotheses, references, sources),
         }
         samples = list(map(Sample, sources, references, hypotheses))
         value = best_value(train.select, auto_for_translations(len(pairs)), loss, scores)
