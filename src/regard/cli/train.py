@@ -24,10 +24,15 @@ def train(
     valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None,
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None,
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None,
-    src: Annotated[str | None, typer.Option(help="Source text, one sentence a line (.gz too).")] = None,
-    tgt: Annotated[str | None, typer.Option(help="Target text, line by line its translation.")] = None,
+    src: Annotated[
+        list[str] | None, typer.Option(help="Source text, one sentence a line (.gz too); may be repeated.")
+    ] = None,
+    tgt: Annotated[
+        list[str] | None, typer.Option(help="Target text, line by line its translation; as often as --src.")
+    ] = None,
     pairs: Annotated[
-        str | None, typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin.")
+        list[str] | None,
+        typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."),
     ] = None,
     valid_src: Annotated[str | None, typer.Option(help="Validation source; without it 1 % is held out.")] = None,
     valid_tgt: Annotated[str | None, typer.Option(help="Validation target.")] = None,
@@ -48,6 +53,7 @@ def train(
     ] = None,
 ) -> None:
     """Train a translator, or with --task a language model or a classifier. Without data a translator trains on the pocket corpus."""
+    from regard.cli.corpora import corpora_settings
     from regard.errors import ConfigError
 
     if out is None or out == Path():  # an empty path is the current directory
@@ -63,9 +69,7 @@ def train(
             "valid_labelled": valid_data,
             "test_labelled": test_data,
             "labels_of": labels_of,
-            "src": src,
-            "tgt": tgt,
-            "pairs": pairs,
+            **corpora_settings(src, tgt, pairs),
             "valid_src": valid_src,
             "valid_tgt": valid_tgt,
             "valid_pairs": valid_pairs,
@@ -97,7 +101,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.api import train as train_run
 
     data = getattr(config, "data", None)
-    if isinstance(data, PairData) and data.src is None and data.pairs is None:
+    if isinstance(data, PairData) and not data.training_corpora:
         print_status("no data given: training on the pocket corpus, French to English")
     with TrainingProgress() as progress:
         run = train_run(config, out, progress)
@@ -123,8 +127,9 @@ def metrics_summary(metrics: dict[str, Any]) -> str:
 
 
 REPLACED_DATA_KEYS = {
-    "pairs": ("src", "tgt"),
-    "src": ("pairs",),
+    "pairs": ("src", "tgt", "corpora"),
+    "src": ("pairs", "corpora"),
+    "corpora": ("src", "tgt", "pairs"),
     "valid_pairs": ("valid_src", "valid_tgt"),
     "valid_src": ("valid_pairs",),
 }
