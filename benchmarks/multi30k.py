@@ -4,7 +4,9 @@
     python benchmarks/multi30k.py recipes/compare-multi30k-*.toml --data path/to/multi30k --test         # and on test2016
     regard compare runs/multi30k/compare-* --tokenize none --by-length                                   # the same runs, as a table
 
-The corpus is that of https://github.com/multi30k/dataset, as it is cloned: path/to/multi30k is the clone. Every run is `regard train` in a process of its own and can be interrupted: the same command goes on. BLEU is of beam 5 on the
+The corpus is that of https://github.com/multi30k/dataset, as it is cloned: path/to/multi30k is the clone.
+
+Every run is `regard train` in a process of its own and can be interrupted: the same command goes on. BLEU is of beam 5 on the
 lowercased Moses tokens of the corpus (`--tokenize none`), or, for a recipe on raw text, sacrebleu's default. Choose on the validation set;
 read the test set once, at the end. A recipe that names the test set is one that nothing is chosen by: its runs are judged by it.
 """

@@ -1,9 +1,12 @@
 """Where the files of Multi30k are: as https://github.com/multi30k/dataset publishes them, or under short names.
 
-| part | published, in data/task1/ | short |
-| --- | --- | --- |
-| lowercased Moses tokens | `tok/train.lc.norm.tok.en`, `tok/val.lc.norm.tok.en`, `tok/test_2016_flickr.lc.norm.tok.en` | `tok/train.en`, `tok/val.en`, `tok/test2016.en` |
-| as written | `raw/train.en.gz`, `raw/val.en.gz`, `raw/test_2016_flickr.en.gz` | `raw/train.en`, `raw/val.en`, `raw/test2016.en` |
+    published, in data/task1/               short             content
+    tok/train.lc.norm.tok.en                tok/train.en      lowercased Moses tokens
+    tok/val.lc.norm.tok.en                  tok/val.en
+    tok/test_2016_flickr.lc.norm.tok.en     tok/test2016.en
+    raw/train.en.gz                         raw/train.en      as written
+    raw/val.en.gz                           raw/val.en
+    raw/test_2016_flickr.en.gz              raw/test2016.en
 
 A folder may be the repository, its data/task1, or one with the folders tok and raw.
 """

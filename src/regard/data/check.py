@@ -225,14 +225,19 @@ class _Collector:
             ratio=median,
             outliers=LineNumbers.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
             swapped=_lines(sound, suspects.swapped),
-            misaligned=_lines(sound, suspects.misaligned),
-            unlikely=_lines(sound, suspects.unlikely),
+            misaligned=_lines(sound, suspects.misaligned, self.copies),
+            unlikely=_lines(sound, suspects.unlikely, self.copies),
             max_length=self.max_length,
         )
 
 
-def _lines(sound: NDArray[np.integer[Any]], suspect: Flags | None) -> LineNumbers | None:
-    return None if suspect is None else LineNumbers.of(sound[suspect])
+def _lines(
+    sound: NDArray[np.integer[Any]], suspect: Flags | None, except_for: "array[int] | None" = None
+) -> LineNumbers | None:
+    """The numbers of the suspect lines, without those that another count has already."""
+    if suspect is None:
+        return None
+    return LineNumbers.of(sound[suspect & ~np.isin(sound, _numbers(except_for or array("q")))])
 
 
 def _repeats(hashes: "array[int]") -> Flags:

@@ -134,7 +134,7 @@ class CheckReport:
         refused = "mend the lines above" if self.pairs else "there is no line in it"
         alone = " with validation files beside it, for none of one pair can be held out" if self.sound == 1 else ""
         verdict = f"training will accept it{alone}" if self.usable else f"{refused}: training will refuse it"
-        return "\n".join([*rows, f"verdict             {verdict}{self._doubts()}"])
+        return "\n".join([*rows, f"verdict             {verdict}{self._doubts() if self.usable else ''}"])
 
     def _doubts(self) -> str:
         """The suspect pairs in words, for the verdict; empty if there are none."""
@@ -148,4 +148,4 @@ class CheckReport:
         found = [f"{lines.total:,} {what}" for what, lines in kinds.items() if lines is not None and lines.total]
         if not found:
             return ""
-        return f"; but look at the lines above first: of {self.sound:,} pairs {', '.join(found)}"
+        return f", but of {self.sound:,} pairs {', '.join(found)}: look at the lines above first"
