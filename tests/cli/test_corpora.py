@@ -115,3 +115,18 @@ def test_check_takes_several_corpora(command, files: Path) -> None:
     assert result.code == 2
     assert result.out.count("verdict") == 2
     assert "--tgt 1 times" in complaint(command("data", "check", *sides[:-2]))
+
+
+def test_check_asks_a_model_if_one_is_given(command, small_run, tmp_path: Path) -> None:
+    """It has learned too little to tell, and says so."""
+    from regard.data.pocket.corpus import pocket_split
+
+    pairs = pocket_split(train=400, valid=1, test=1, seed=1).train
+    (tmp_path / "p.tsv").write_text("".join(f"{pair.french}\t{pair.english}\n" for pair in pairs), encoding="utf-8")
+    result = command("data", "check", "--pairs", tmp_path / "p.tsv", "--model", small_run)
+    assert result.code == 0, result.err
+    assert "unlikely by model   " in result.out
+    assert "unlikely by model" not in command("data", "check", "--pairs", tmp_path / "p.tsv").out
+    report = json.loads(command("data", "check", "--pairs", tmp_path / "p.tsv", "--model", small_run, "--json").out)
+    assert report["by_model"] is True
+    assert "no such" in complaint(command("data", "check", "--pairs", tmp_path / "p.tsv", "--model", tmp_path / "none"))

@@ -40,7 +40,9 @@ def train(
     test_src: Annotated[str | None, typer.Option(help="Test source, translated when training ends.")] = None,
     test_tgt: Annotated[str | None, typer.Option(help="Test target.")] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language; else the file's suffix.")] = None,
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language; else the file's suffix.")] = None,
+    tgt_lang: Annotated[
+        str | None, typer.Option(help="Target language, or that of a text; else the file's suffix.")
+    ] = None,
     start: Annotated[
         str | None, typer.Option(metavar="DIR", help="A run or bundle to train further on this data (fine-tuning).")
     ] = None,

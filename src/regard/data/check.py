@@ -65,10 +65,9 @@ def check_corpus(
         else:
             for number, pair, wide in _pairs_of(readable.pairs, languages):
                 collected.add_pair(number, pair, wide)
-        count, links = len(collected.sound), collected.links
-        return collected.report(
-            (names[0], names[1]), find_suspects(partial(_sound, readable, languages), count, links, model)
-        )
+        sound = partial(_sound, readable, languages)
+        suspects = find_suspects(sound, len(collected.sound), collected.links, model)
+        return collected.report((names[0], names[1]), suspects, by_model=model is not None)
 
 
 def _raw_sides(corpus: CorpusData) -> Iterator[tuple[bytes | None, bytes | None]]:
@@ -204,7 +203,7 @@ class _Collector:
         words = (np.minimum(_numbers(side.words), MOST_WORDS).astype(np.int64) for side in (self.source, self.target))
         return int(np.dot(*words))
 
-    def report(self, names: tuple[str, str], suspects: Suspects) -> CheckReport:
+    def report(self, names: tuple[str, str], suspects: Suspects, *, by_model: bool) -> CheckReport:
         sound = _numbers(self.sound)
         repeats, target_repeats = _repeats(self.pair_hashes), _repeats(self.target_hashes)
         distinct_sources = len(np.unique(_numbers(self.source_hashes)))
@@ -226,6 +225,7 @@ class _Collector:
             outliers=LineNumbers.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
             swapped=_lines(sound, suspects.swapped),
             misaligned=_lines(sound, suspects.misaligned, self.copies),
+            by_model=by_model,
             unlikely=_lines(sound, suspects.unlikely, self.copies),
             max_length=self.max_length,
         )

@@ -77,7 +77,8 @@ class CheckReport:
     outliers: LineNumbers  # pairs whose ratio is far from it
     swapped: LineNumbers | None  # pairs whose sides look exchanged; None: not to be told
     misaligned: LineNumbers | None  # pairs whose words do not belong together; None: not to be told
-    unlikely: LineNumbers | None  # pairs that a model scores like random ones; None: no model, or not to be told
+    by_model: bool  # whether a model was asked
+    unlikely: LineNumbers | None  # pairs that it scores like random ones; None: no model, or not to be told
     max_length: int
 
     @property
@@ -129,8 +130,8 @@ class CheckReport:
             f"look swapped        {NOT_TOLD if self.swapped is None else self.swapped}",
             f"look misaligned     {NOT_TOLD if self.misaligned is None else self.misaligned}",
         ]
-        if self.unlikely is not None:
-            rows.append(f"unlikely by model   {self.unlikely}")
+        if self.by_model:
+            rows.append(f"unlikely by model   {NOT_TOLD if self.unlikely is None else self.unlikely}")
         refused = "mend the lines above" if self.pairs else "there is no line in it"
         alone = " with validation files beside it, for none of one pair can be held out" if self.sound == 1 else ""
         verdict = f"training will accept it{alone}" if self.usable else f"{refused}: training will refuse it"
