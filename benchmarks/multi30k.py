@@ -4,6 +4,8 @@
     python benchmarks/multi30k.py recipes/compare-multi30k-*.toml --data path/to/multi30k --test         # and on test2016
     regard compare runs/multi30k/compare-* --tokenize none --by-length                                   # the same runs, as a table
 
+The corpus is that of https://github.com/multi30k/dataset, as it is cloned: path/to/multi30k is the clone.
+
 Every run is `regard train` in a process of its own and can be interrupted: the same command goes on. BLEU is of beam 5 on the
 lowercased Moses tokens of the corpus (`--tokenize none`), or, for a recipe on raw text, sacrebleu's default. Choose on the validation set;
 read the test set once, at the end. A recipe that names the test set is one that nothing is chosen by: its runs are judged by it.
@@ -18,15 +20,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from multi30k_files import HELP, file_of, folder_of, language_of
+
 REGARD = [sys.executable, "-c", "from regard.cli.main import run; run()"]
-HOME = "data/multi30k"  # where the recipes look for the corpus
 FILES = ("src", "tgt", "valid_src", "valid_tgt", "test_src", "test_tgt")
 
 
 def corpus(recipe: Path, home: Path) -> dict[str, Path]:
-    """The files that a recipe names, where they are."""
+    """The files that a recipe names, such as `data/multi30k/tok/train.en`, where they are."""
     named = tomllib.loads(recipe.read_text(encoding="utf-8"))["data"]
-    return {name: Path(named[name].replace(HOME, str(home))) for name in FILES if name in named}
+    paths = {name: Path(named[name]) for name in FILES if name in named}
+    return {
+        name: file_of(folder_of(home, path.parent.name), path.stem, path.suffix[1:]) for name, path in paths.items()
+    }
 
 
 def train(recipe: Path, files: dict[str, Path], seed: int, changes: list[str], out: Path) -> dict[str, Any]:
@@ -52,7 +58,9 @@ def score(run: Path, source: Path, reference: Path, tokenize: str, beam: int, al
 
 def bleu(run: Path, files: dict[str, Path], which: str, beam: int, alpha: float) -> float:
     """Of the validation or test set that lies beside the recipe's validation files."""
-    source, reference = (files[name].with_stem(which) for name in ("valid_src", "valid_tgt"))
+    source, reference = (
+        file_of(files[name].parent, which, language_of(files[name])) for name in ("valid_src", "valid_tgt")
+    )
     tokenize = "none" if source.parent.name == "tok" else "13a"
     return float(score(run, source, reference, tokenize, beam, alpha)["bleu"])
 
@@ -66,7 +74,7 @@ def shortened(change: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipes", type=Path, nargs="+", help="such as recipes/multi30k-long.toml")
-    parser.add_argument("--data", type=Path, required=True, help="the corpus, with its folders tok and raw")
+    parser.add_argument("--data", type=Path, required=True, help=HELP)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, default=Path("runs/multi30k"))

@@ -2,7 +2,7 @@
 
     python benchmarks/training.py                                        # tiny: 4 + 4 layers, width 128
     python benchmarks/training.py --preset base --batches 2 --rounds 5   # 6 + 6 layers, width 512
-    python benchmarks/training.py --text DIR                             # train.en and train.de in DIR; else the pocket corpus
+    python benchmarks/training.py --text DIR     # the folder tok of Multi30k (multi30k_files.py tells its source); else the pocket corpus
 
 Each implementation lives in a process of its own (regard in one a core) and waits while another works. All do the same work: ReLU,
 sinusoidal positions, one embedding for source, target and output, dropout on embeddings, residual branches and the inner layer,
@@ -25,10 +25,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from multi30k_files import file_of
+
 DROPOUT, SMOOTHING, CLIP, RATE, SEED = 0.15, 0.1, 1.0, 1e-3, 1
 SIZES = {"tiny": (4, 128, 4, 256), "base": (6, 512, 8, 2048)}  # layers, width, heads, feed-forward
+SIDES = {"src": "en", "tgt": "de"}
 NAMES = ("regard", "regard, Muon", "torch.nn.Transformer", "MarianMTModel")
-MULTI30K = Path(__file__).parents[2] / "shared/data/multi30k/tok"
 
 
 @dataclass
@@ -50,7 +52,7 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=9700)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--batches", type=int, default=5, help="in a round")
-    parser.add_argument("--text", type=Path, default=MULTI30K)
+    parser.add_argument("--text", type=Path, help="the folder tok of Multi30k; without it the pocket corpus is read")
     parser.add_argument("--only", nargs="+", default=NAMES, choices=NAMES)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
@@ -173,10 +175,10 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
     from regard.data.prepare import prepare
     from regard.text.config import TextConfig
 
-    text = Path(options["text"])
-    there = (text / "train.en").exists()
-    data = PairData(src=str(text / "train.en"), tgt=str(text / "train.de")) if there else PairData(pocket=20_000)
-    settings = TextConfig(vocabulary=options["vocabulary"] if there else 500)
+    text = options["text"]
+    files = {} if text is None else {side: str(file_of(text, "train", one)) for side, one in SIDES.items()}
+    data = PairData(**files, pocket=20_000)
+    settings = TextConfig(vocabulary=options["vocabulary"] if files else 500)
     prepared = prepare(data, settings, Path(options["home"]))
     corpus, tokenizers = prepared.train, prepared.tokenizers
     chosen = plan(corpus.source_lengths, corpus.target_lengths, options["batch_tokens"], SEED, 0)[: options["batches"]]

@@ -7,7 +7,8 @@ import statistics
 import numpy as np
 import pytest
 
-from regard.data.check import SHOWN, check_corpus
+from regard.data.check import check_corpus
+from regard.data.check_report import SHOWN
 from regard.errors import DataError
 
 

@@ -73,6 +73,7 @@ def test_commas_that_separate_and_commas_that_do_not(text: str, values: list[str
         (["model.dropout=0.1,0.10"], "the same settings or the same name, .*give values that differ"),
         ([f"data.src_lang={'x' * 260}"], r"too long for a directory's name; move .* to CONFIG\.toml"),
         (["data.pairs=-"], r"data\.pairs = '-': every cell reads the data anew"),
+        (['data.corpora=[{pairs="-"}]'], r"data\.corpora\.0\.pairs = '-': every cell reads the data anew"),
     ],
 )
 def test_what_is_refused_before_anything_trains(assignments: list[str], complaint: str) -> None:

@@ -1,13 +1,18 @@
 """`regard data ..`: look at a corpus before training on it."""
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.extension_flag import with_extensions
+from regard.cli.verbs import VerbApp
 
-app = typer.Typer(help="Look at a corpus.", no_args_is_help=True, rich_markup_mode=None)
+if TYPE_CHECKING:
+    from regard.data.suspects import PairScorer
+
+app = VerbApp(help="Look at a corpus.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -16,29 +21,64 @@ def _group() -> None:
 
 
 def check(
-    src: Annotated[str | None, typer.Option(help="Source text.")] = None,
-    tgt: Annotated[str | None, typer.Option(help="Target text.")] = None,
+    src: Annotated[list[str] | None, typer.Option(help="Source text; may be repeated.")] = None,
+    tgt: Annotated[list[str] | None, typer.Option(help="Target text; as often as --src.")] = None,
     pairs: Annotated[
-        str | None, typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin.")
+        list[str] | None,
+        typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."),
     ] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language, for .tmx and .jsonl.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language, for .tmx and .jsonl.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A translator of these languages whose scores judge the pairs too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a corpus.")] = False,
 ) -> None:
-    """Report counts, lengths, duplicates, outliers, empty and mis-encoded lines, with their line numbers."""
+    """Report counts, lengths, repeats, and with line numbers what is empty, mis-encoded, swapped or misaligned."""
+    from regard.cli.corpora import check_numbers
     from regard.cli.streams import open_output
     from regard.data.check import check_corpus
     from regard.errors import ConfigError
 
-    if (src is None) != (tgt is None) or (src is None) == (pairs is None):
+    sources, targets = src or [], tgt or []
+    if bool(sources or targets) == bool(pairs):
         raise ConfigError("give --src F --tgt F, or --pairs F")
-    report = check_corpus(src, tgt, pairs, (src_lang, tgt_lang))
+    check_numbers(sources, targets)
+    corpora: list[tuple[str | None, str | None, str | None]] = [
+        *((source, target, None) for source, target in zip(sources, targets, strict=True)),
+        *((None, None, path) for path in pairs or ()),
+    ]
+    if [path for corpus in corpora for path in corpus].count("-") > 1:
+        raise ConfigError("standard input '-' can be read only once; give the others as files")
+    score = None if model is None else _scorer(model)
+    reports = (check_corpus(*corpus, (src_lang, tgt_lang), model=score) for corpus in corpora)
+    usable = True
     with open_output(None) as stream:
-        stream.write(
-            json.dumps(report.to_dict(), ensure_ascii=False) + "\n" if as_json else report.to_text().rstrip("\n") + "\n"
-        )
-    if not report.usable:
+        for number, report in enumerate(reports):
+            text = json.dumps(report.to_dict(), ensure_ascii=False) if as_json else report.to_text().rstrip("\n")
+            stream.write(f"{text}\n" if as_json or not number else f"\n{text}\n")
+            usable &= report.usable
+    if not usable:
         raise typer.Exit(2)
+
+
+def _scorer(model: Path) -> "PairScorer":
+    """Log-probabilities per token of a translator."""
+    import warnings
+    from collections.abc import Sequence
+
+    from regard.engine.input_length import TruncationWarning
+    from regard.tasks.load import load_translator
+
+    translator = load_translator(model)
+
+    def score(sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruncationWarning)
+            return [scored.logprob / max(1, scored.tokens) for scored in translator.score(sources, targets)]
+
+    return score
 
 
 app.command("check")(with_extensions(check))

@@ -28,11 +28,12 @@ from regard.cli import (
     translate,
 )
 from regard.cli.extension_flag import with_extensions
+from regard.cli.verbs import VerbApp
 from regard.errors import RegardError
 
 USER_MISTAKE, INTERRUPTED = 2, 130
 
-app = typer.Typer(
+app = VerbApp(
     name="regard",
     help="Train a translator from your own data on your own machine, decode it fast, and see where it looks.",
     no_args_is_help=True,

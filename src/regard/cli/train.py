@@ -40,7 +40,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.api import train as train_run
 
     data = getattr(config, "data", None)
-    if isinstance(data, PairData) and data.src is None and data.pairs is None:
+    if isinstance(data, PairData) and not data.training_corpora:
         print_status("no data given: training on the pocket corpus, French to English")
     with TrainingProgress() as progress:
         run = train_run(config, out, progress)

@@ -12,13 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.cli.corpora import corpora_settings
 from regard.cli.signature import parameters_of, set_parameters
 
 FLAGS = "flags"  # the parameter of a command that the flags replace
 
 REPLACED_DATA_KEYS = {
-    "pairs": ("src", "tgt"),
-    "src": ("pairs",),
+    "pairs": ("src", "tgt", "corpora"),
+    "src": ("pairs", "corpora"),
+    "corpora": ("src", "tgt", "pairs"),
     "valid_pairs": ("valid_src", "valid_tgt"),
     "valid_src": ("valid_pairs",),
 }
@@ -45,18 +47,25 @@ class TrainFlags:
     valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None
-    src: Annotated[str | None, typer.Option(help="Source text, one sentence a line (.gz too).")] = None
-    tgt: Annotated[str | None, typer.Option(help="Target text, line by line its translation.")] = None
-    pairs: Annotated[str | None, typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin.")] = (
-        None
-    )
+    src: Annotated[
+        list[str] | None, typer.Option(help="Source text, one sentence a line (.gz too); may be repeated.")
+    ] = None
+    tgt: Annotated[
+        list[str] | None, typer.Option(help="Target text, line by line its translation; as often as --src.")
+    ] = None
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."),
+    ] = None
     valid_src: Annotated[str | None, typer.Option(help="Validation source; without it 1 % is held out.")] = None
     valid_tgt: Annotated[str | None, typer.Option(help="Validation target.")] = None
     valid_pairs: Annotated[str | None, typer.Option(help="Validation pairs in one file.")] = None
     test_src: Annotated[str | None, typer.Option(help="Test source, translated when training ends.")] = None
     test_tgt: Annotated[str | None, typer.Option(help="Test target.")] = None
     src_lang: Annotated[str | None, typer.Option(help="Source language; else the file's suffix.")] = None
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language; else the file's suffix.")] = None
+    tgt_lang: Annotated[
+        str | None, typer.Option(help="Target language, or that of a text; else the file's suffix.")
+    ] = None
     start: Annotated[
         str | None, typer.Option(metavar="DIR", help="A run or bundle to train further on this data (fine-tuning).")
     ] = None
@@ -76,9 +85,7 @@ class TrainFlags:
                 "valid_labelled": self.valid_data,
                 "test_labelled": self.test_data,
                 "labels_of": self.labels_of,
-                "src": self.src,
-                "tgt": self.tgt,
-                "pairs": self.pairs,
+                **corpora_settings(self.src, self.tgt, self.pairs),
                 "valid_src": self.valid_src,
                 "valid_tgt": self.valid_tgt,
                 "valid_pairs": self.valid_pairs,

@@ -115,19 +115,21 @@ def make_batch(
     readings: int = 1,
     links: WordLinks | None = None,
 ) -> Batch:
-    """The tensors of these examples. With `dropout`, (seed, epoch, example) decide the random segmentation of each.
+    """The tensors of these examples. With `dropout`, (seed, epoch, index) decide the random segmentation of each.
 
+    An index beyond the corpus is a further occurrence of the example in the epoch: it counts from the start again.
     Each reading has a segmentation of the sources of its own; the targets are the same for all readings.
     With `links` the batch has an `alignment`.
     """
-    examples = np.fromiter(indices, dtype=np.int64)
+    numbers = np.fromiter(indices, dtype=np.int64)
+    examples = numbers % max(1, len(corpus))
     sources, targets = corpus.sources(np.tile(examples, readings)), corpus.targets(examples)
     if dropout > 0.0:
         streams = DropoutStreams(seed, epoch)
         # Two random streams an example, one for each side. Those of further readings are 2^40 away.
-        sentences = np.concatenate([2 * examples + (reading << 40) for reading in range(readings)])
+        sentences = np.concatenate([2 * numbers + (reading << 40) for reading in range(readings)])
         sources = _dropped(tokenizers.source, sources, dropout, streams, sentences, corpus.max_length)
-        targets = _dropped(tokenizers.target, targets, dropout, streams, 2 * examples + 1, corpus.max_length)
+        targets = _dropped(tokenizers.target, targets, dropout, streams, 2 * numbers + 1, corpus.max_length)
     source_vocabulary, target_vocabulary = tokenizers.source.vocabulary, tokenizers.target.vocabulary
     source = pad_rows(sources, source_vocabulary.pad)
     target = pad_rows(targets, target_vocabulary.pad)

@@ -1,13 +1,14 @@
 """Checks a corpus before training: `regard data check`.
 
-Unlike the readers it does not stop at the first bad line. It keeps about 40 bytes of each pair (two hashes and the
-lengths), never the text. It knows lines and characters, not tokens.
+Unlike the readers it does not stop at the first bad line. It keeps about 60 bytes of each pair (hashes, lengths and
+scores), never the text, and reads the corpus three times; a stream is copied first. It knows lines and characters, not tokens.
 """
 
 import hashlib
+import tempfile
 from array import array
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, assert_never
@@ -15,7 +16,12 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.check_report import CheckReport, Lengths, LineNumbers, SideReport
+from regard.data.config import CorpusData
+from regard.data.cooccurrence import MOST_WORDS
+from regard.data.entries import seekable_inputs
 from regard.data.holdout import LONGEST_PIECE
+from regard.data.inputs import CORPUS_ROLES
 from regard.data.readers import (
     LanguagePair,
     Pair,
@@ -27,129 +33,11 @@ from regard.data.readers import (
     read_pairs,
     read_raw,
 )
+from regard.data.suspects import Flags, PairScorer, Suspects, find_suspects
 from regard.errors import DataError
 
-SHOWN = 20  # line numbers listed for each kind of problem
 RATIO = 3.0  # a pair is an outlier if its length ratio exceeds or falls below the median ratio by this factor
 RATIO_CHARACTERS = 20  # below this length of the longer side, ratios mean little
-
-
-@dataclass(frozen=True, slots=True)
-class LineNumbers:
-    """The lines with one kind of problem: their number, and the first line numbers, counted from 1."""
-
-    total: int = 0
-    first: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, numbers: NDArray[np.integer[Any]]) -> "LineNumbers":
-        return cls(len(numbers), tuple(numbers[:SHOWN].tolist()))
-
-    def __str__(self) -> str:
-        if not self.total:
-            return "none"
-        more = ", .." if self.total > len(self.first) else ""
-        return f"{self.total:,} (line {', '.join(map(str, self.first))}{more})"
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Statistics of the sentence lengths of one side."""
-
-    mean: float = 0.0
-    median: float = 0.0
-    percentile_95: float = 0.0
-    longest: int = 0
-    longest_line: int = 0
-
-    def __str__(self) -> str:
-        if not self.longest_line:
-            return "none"
-        return (
-            f"mean {self.mean:.1f}, median {self.median:g}, 95 % up to {self.percentile_95:.0f}, "
-            f"longest {self.longest:,} (line {self.longest_line})"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SideReport:
-    """The report on one side of the corpus."""
-
-    name: str
-    lines: int
-    empty: LineNumbers
-    misencoded: LineNumbers
-    over_long: LineNumbers
-    words: Lengths
-    characters: Lengths
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """The report on a corpus. Lengths, duplicates and outliers cover the sound pairs only: UTF-8, text on both sides."""
-
-    source: SideReport
-    target: SideReport
-    sound: int
-    malformed: LineNumbers  # TSV or JSONL lines that hold no pair
-    wide: LineNumbers  # TSV lines with more columns than the two that are read
-    duplicates: LineNumbers  # pairs that occurred before
-    repeated_sources: int  # source sentences that occurred before, whatever their translation
-    copies: LineNumbers  # source and target are the same text
-    ratio: float  # median of source characters / target characters
-    outliers: LineNumbers  # pairs whose ratio is far from it
-    max_length: int
-
-    @property
-    def pairs(self) -> int:
-        return min(self.source.lines, self.target.lines)
-
-    @property
-    def unequal(self) -> bool:
-        return self.source.lines != self.target.lines
-
-    @property
-    def usable(self) -> bool:
-        """Whether training would accept the files. Empty, repeated or unusual pairs do not matter."""
-        broken = self.unequal or self.malformed.total or self.source.misencoded.total or self.target.misencoded.total
-        return self.sound > 0 and not broken
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        return {"pairs": self.pairs, "unequal": self.unequal, "usable": self.usable, **asdict(self)}
-
-    def to_text(self) -> str:
-        """The report for a terminal."""
-        rows = [f"pairs               {self.pairs:,} ({self.sound:,} sound)"]
-        if self.unequal:
-            rows.append(
-                f"unequal             {self.source.lines:,} lines in {self.source.name}, "
-                f"{self.target.lines:,} in {self.target.name}: line n must translate line n"
-            )
-        if self.malformed.total:
-            rows.append(f"not a pair          {self.malformed}")
-        if self.wide.total:
-            rows.append(f"more columns        {self.wide}: the first two are read, as source and target")
-        for role, side in (("source", self.source), ("target", self.target)):
-            rows += [
-                f"{role}              {side.name}",
-                f"  not UTF-8         {side.misencoded}",
-                f"  empty             {side.empty}",
-                f"  over-long         {side.over_long}",
-                f"  words             {side.words}",
-                f"  characters        {side.characters}",
-            ]
-        rows += [
-            f"duplicate pairs     {self.duplicates}",
-            f"repeated sources    {self.repeated_sources:,}",
-            f"untranslated        {self.copies}",
-            f"length ratio        {f'{self.ratio:.2f} (median, source to target in characters)' if self.sound else 'none'}",
-            f"ratio outliers      {self.outliers}",
-        ]
-        refused = "mend the lines above" if self.pairs else "there is no line in it"
-        alone = " with validation files beside it, for none of one pair can be held out" if self.sound == 1 else ""
-        verdict = f"training will accept it{alone}" if self.usable else f"{refused}: training will refuse it"
-        return "\n".join([*rows, f"verdict             {verdict}"])
 
 
 def check_corpus(
@@ -158,20 +46,46 @@ def check_corpus(
     pairs: str | Path | None = None,
     languages: LanguagePair = (None, None),
     max_length: int = 256,
+    model: PairScorer | None = None,
 ) -> CheckReport:
-    """Read the whole corpus and report on it. Over-long: above `max_length` tokens in any tokenisation."""
-    collected = _Collector(max_length)
-    if pairs is None:
-        assert source is not None, "check_corpus needs source and target, or pairs"
-        assert target is not None, "check_corpus needs source and target, or pairs"
-        names = display_name(source), display_name(target)
-        for number, raws in enumerate(zip_longest(read_raw(source), read_raw(target)), 1):
-            collected.add_raw(number, raws)
+    """Read the whole corpus and report on it. Over-long: above `max_length` tokens in any tokenisation.
+
+    model: scores of a translator, by which pairs are judged too.
+    """
+    files = [None if path is None else str(path) for path in (source, target, pairs)]
+    corpus = CorpusData(src=files[0], tgt=files[1], pairs=files[2])
+    names = [
+        display_name(path) for path in (corpus.src or corpus.pairs, corpus.tgt or corpus.pairs) if path is not None
+    ]
+    with tempfile.TemporaryDirectory() as home, seekable_inputs(corpus, CORPUS_ROLES, Path(home)) as readable:
+        collected = _Collector(max_length)
+        if readable.pairs is None:
+            for number, raws in enumerate(_raw_sides(readable), 1):
+                collected.add_raw(number, raws)
+        else:
+            for number, pair, wide in _pairs_of(readable.pairs, languages):
+                collected.add_pair(number, pair, wide)
+        sound = partial(_sound, readable, languages)
+        suspects = find_suspects(sound, len(collected.sound), collected.links, model)
+        return collected.report((names[0], names[1]), suspects, by_model=model is not None)
+
+
+def _raw_sides(corpus: CorpusData) -> Iterator[tuple[bytes | None, bytes | None]]:
+    assert corpus.src is not None
+    assert corpus.tgt is not None
+    return zip_longest(read_raw(corpus.src), read_raw(corpus.tgt))
+
+
+def _sound(corpus: CorpusData, languages: LanguagePair) -> Iterator[Pair]:
+    """The pairs that are UTF-8 and have text on both sides, without spaces around them."""
+    found: Iterator[Pair]
+    if corpus.pairs is not None:
+        found = (pair for _, pair, _ in _pairs_of(corpus.pairs, languages) if isinstance(pair, tuple))
     else:
-        names = display_name(pairs), display_name(pairs)
-        for number, pair, wide in _pairs_of(pairs, languages):
-            collected.add_pair(number, pair, wide)
-    return collected.report(names)
+        found = ((_decoded(left or b"") or "", _decoded(right or b"") or "") for left, right in _raw_sides(corpus))
+    for source, target in found:
+        if source.strip() and target.strip():
+            yield source.strip(), target.strip()
 
 
 def _pairs_of(path: str | Path, languages: LanguagePair) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
@@ -233,7 +147,7 @@ class _Collector:
         self.max_length = max_length
         self.source, self.target = _SideCollector(), _SideCollector()
         self.sound, self.malformed, self.wide, self.copies = array("q"), array("q"), array("q"), array("q")
-        self.pair_hashes, self.source_hashes = array("Q"), array("Q")
+        self.pair_hashes, self.source_hashes, self.target_hashes = array("Q"), array("Q"), array("Q")
 
     def add_raw(self, number: int, raws: tuple[bytes | None, bytes | None]) -> None:
         texts: list[str] = []
@@ -279,13 +193,19 @@ class _Collector:
             side.characters.append(len(text))
         self.pair_hashes.append(_hash(f"{source}\n{target}"))
         self.source_hashes.append(_hash(source))
+        self.target_hashes.append(_hash(target))
         if source == target:
             self.copies.append(number)
 
-    def report(self, names: tuple[str, str]) -> CheckReport:
+    @property
+    def links(self) -> int:
+        """The sum of source words times target words of the sound pairs."""
+        words = (np.minimum(_numbers(side.words), MOST_WORDS).astype(np.int64) for side in (self.source, self.target))
+        return int(np.dot(*words))
+
+    def report(self, names: tuple[str, str], suspects: Suspects, *, by_model: bool) -> CheckReport:
         sound = _numbers(self.sound)
-        repeats = np.ones(len(sound), dtype=bool)
-        repeats[np.unique(_numbers(self.pair_hashes), return_index=True)[1]] = False
+        repeats, target_repeats = _repeats(self.pair_hashes), _repeats(self.target_hashes)
         distinct_sources = len(np.unique(_numbers(self.source_hashes)))
         characters = np.stack([_numbers(side.characters) for side in (self.source, self.target)]).astype(np.float64)
         ratios = characters[0] / characters[1]
@@ -299,11 +219,32 @@ class _Collector:
             wide=LineNumbers.of(_numbers(self.wide)),
             duplicates=LineNumbers.of(sound[repeats]),
             repeated_sources=len(sound) - distinct_sources,
+            repeated_targets=LineNumbers.of(sound[target_repeats & ~repeats]),
             copies=LineNumbers.of(_numbers(self.copies)),
             ratio=median,
             outliers=LineNumbers.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
+            swapped=_lines(sound, suspects.swapped),
+            misaligned=_lines(sound, suspects.misaligned, self.copies),
+            by_model=by_model,
+            unlikely=_lines(sound, suspects.unlikely, self.copies),
             max_length=self.max_length,
         )
+
+
+def _lines(
+    sound: NDArray[np.integer[Any]], suspect: Flags | None, except_for: "array[int] | None" = None
+) -> LineNumbers | None:
+    """The numbers of the suspect lines, without those that another count has already."""
+    if suspect is None:
+        return None
+    return LineNumbers.of(sound[suspect & ~np.isin(sound, _numbers(except_for or array("q")))])
+
+
+def _repeats(hashes: "array[int]") -> Flags:
+    """Whether each hash occurred before."""
+    repeats = np.ones(len(hashes), dtype=bool)
+    repeats[np.unique(_numbers(hashes), return_index=True)[1]] = False
+    return repeats
 
 
 def _numbers(values: "array[int]") -> NDArray[np.integer[Any]]:

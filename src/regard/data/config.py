@@ -18,8 +18,35 @@ _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 _FILE_KIND = re.compile(r"txt|raw|tok|bpe|spm|src|trg|tgt|ref|in|out|lc|low|tc|csv|tsv|tab|tmx|xml|dat|bin|log|md")
 
 
+MOST_WEIGHT = 1_000
+
+
+class CorpusData(Settings):
+    """One of several parallel corpora."""
+
+    src: str | None = None
+    """Source side, one sentence a line, as data.src."""
+
+    tgt: str | None = None
+    """Target side, as data.tgt."""
+
+    pairs: str | None = None
+    """Both sides in one file, as data.pairs."""
+
+    weight: float = Field(default=1.0, gt=0, le=MOST_WEIGHT)
+    """How often each pair is seen in an epoch: 3 thrice, 0.25 in every fourth epoch, 1.5 once and in every second epoch twice."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        _check_sides(self, "src", "tgt")
+        _check_one_form(self, "src", "pairs")
+        if self.src is None and self.pairs is None:
+            raise ValueError("a corpus without files; give src and tgt, or pairs")
+        return self
+
+
 class PairData(Settings):
-    """A parallel corpus. With neither `src` nor `pairs`, the pocket French-English corpus is used."""
+    """Parallel corpora. With none of `src`, `pairs` and `corpora`, the pocket French-English corpus is used."""
 
     src: str | None = None
     """Source side of the training text, one sentence a line (.gz is unpacked; `-` is the standard input)."""
@@ -29,6 +56,9 @@ class PairData(Settings):
 
     pairs: str | None = None
     """Both sides in one file instead of `src` and `tgt`: .tsv, .jsonl or .tmx, also .gz (`-`: TSV from standard input)."""
+
+    corpora: tuple[CorpusData, ...] = ()
+    """Several training corpora instead of one: tables [[data.corpora]], each with src and tgt, or pairs, and a weight (default 1)."""
 
     valid_src: str | None = None
     """Source side of the validation text. Without validation files, 1 % of the training pairs is held out."""
@@ -66,18 +96,15 @@ class PairData(Settings):
     @model_validator(mode="after")
     def _files_fit_together(self) -> Self:
         for source, target in (("src", "tgt"), ("valid_src", "valid_tgt"), ("test_src", "test_tgt")):
-            given = {name: getattr(self, name) for name in (source, target)}
-            for name, other_side in ((source, target), (target, source)):
-                if given[name] is not None and given[other_side] is None:
-                    raise ValueError(
-                        f"{name} = {given[name]!r} needs {other_side}, the same sentences in the other language"
-                    )
+            _check_sides(self, source, target)
         for source, pairs in (("src", "pairs"), ("valid_src", "valid_pairs")):
-            if getattr(self, source) is not None and getattr(self, pairs) is not None:
+            _check_one_form(self, source, pairs)
+        for name in ("src", "pairs"):
+            if self.corpora and getattr(self, name) is not None:
                 raise ValueError(
-                    f"{source} and {pairs} exclude each other; give {source} with its target side, or {pairs}"
+                    f"{name} = {getattr(self, name)!r} and corpora exclude each other; add a [[data.corpora]] for it"
                 )
-        if self.src is None and self.pairs is None:
+        if not self.training_corpora:
             for name in ("valid_src", "valid_pairs", "test_src"):
                 if getattr(self, name) is not None:
                     raise ValueError(
@@ -92,9 +119,29 @@ class PairData(Settings):
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:
-        pairs = (self.src, self.tgt, self.pairs, self.valid_src, self.valid_tgt, self.valid_pairs)
-        check_standard_input((*pairs, self.alignments), (self.test_src, self.test_tgt))
+        training = (path for row in self.training_corpora for path in (row.src, row.tgt, row.pairs))
+        others = (self.valid_src, self.valid_tgt, self.valid_pairs, self.alignments)
+        check_standard_input((*training, *others), (self.test_src, self.test_tgt))
         return self
+
+    @model_validator(mode="after")
+    def _one_language_a_side(self) -> Self:
+        for side in ("src", "tgt"):
+            suffixes = dict.fromkeys(_language_of(getattr(row, side)) for row in self.training_corpora)
+            suffixes.pop(None, None)
+            if len(suffixes) > 1 and getattr(self, f"{side}_lang") is None:
+                raise ValueError(
+                    f"corpora: the suffixes of {side} name several languages, {', '.join(map(repr, suffixes))}; "
+                    f"put the sides of each in the same order, or set data.{side}_lang"
+                )
+        return self
+
+    @property
+    def training_corpora(self) -> tuple[CorpusData, ...]:
+        """The training files: those of `corpora`, or one corpus of `src` and `tgt`, or of `pairs`; none: the pocket corpus."""
+        if self.corpora or (self.src is None and self.pairs is None):
+            return self.corpora
+        return (CorpusData(src=self.src, tgt=self.tgt, pairs=self.pairs),)
 
 
 class TextData(Settings):
@@ -162,11 +209,29 @@ def check_standard_input(inputs: Sequence[str | None], tests: Sequence[str | Non
         raise ValueError("standard input '-' can be read only once; give the other side as a file, or use pairs = '-'")
 
 
+def _check_sides(settings: Settings, source: str, target: str) -> None:
+    """Refuse one side of a corpus without the other."""
+    given = {name: getattr(settings, name) for name in (source, target)}
+    for name, other_side in ((source, target), (target, source)):
+        if given[name] is not None and given[other_side] is None:
+            raise ValueError(f"{name} = {given[name]!r} needs {other_side}, the same sentences in the other language")
+
+
+def _check_one_form(settings: Settings, source: str, pairs: str) -> None:
+    """Refuse a corpus that is given both as two files and as one."""
+    if getattr(settings, source) is not None and getattr(settings, pairs) is not None:
+        raise ValueError(f"{source} and {pairs} exclude each other; give {source} with its target side, or {pairs}")
+
+
 def languages(config: PairData) -> tuple[str | None, str | None]:
     """Source and target language: the settings, else the files' suffixes (`train.en`, `train.en.gz`), else None."""
-    if config.src is None and config.pairs is None:
+    corpora = config.training_corpora
+    if not corpora:
         return config.src_lang or POCKET_LANGUAGES[0], config.tgt_lang or POCKET_LANGUAGES[1]
-    return config.src_lang or _language_of(config.src), config.tgt_lang or _language_of(config.tgt)
+    source, target = config.src_lang, config.tgt_lang
+    for row in corpora:
+        source, target = source or _language_of(row.src), target or _language_of(row.tgt)
+    return source, target
 
 
 def find_language(wanted: str, tags: Iterable[str]) -> str | None:

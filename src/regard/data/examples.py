@@ -18,11 +18,12 @@ from regard.data.alignments import WordLinks
 from regard.data.batches import Batch, make_batch, pad_rows, plan, split, with_end_marks
 from regard.data.corpus import Corpus
 from regard.data.labelled import LabelledCorpus
+from regard.data.mixing import CorpusPart, epoch_examples, is_mixed, origins
 from regard.data.texts import TextCorpus
 from regard.text.build import TokenizerPair
 
 Numbers = NDArray[np.int64]
-"""Numbers of examples in the corpus."""
+"""Numbers of examples in the corpus. Further occurrences of an example in one epoch are its number plus multiples of the corpus's size."""
 
 
 class ExampleSet(Protocol):
@@ -48,27 +49,45 @@ class ExampleSet(Protocol):
 
 
 class PairExamples:
-    """Sentence pairs, with BPE-dropout (a new segmentation in each epoch) and word alignments if given."""
+    """Sentence pairs, with BPE-dropout (a new segmentation in each epoch) and word alignments if given.
+
+    parts: the training corpora that the pairs come from; their weights say how often a pair occurs in an epoch.
+    """
 
     def __init__(
-        self, corpus: Corpus, tokenizers: TokenizerPair, dropout: float = 0.0, links: WordLinks | None = None
+        self,
+        corpus: Corpus,
+        tokenizers: TokenizerPair,
+        dropout: float = 0.0,
+        links: WordLinks | None = None,
+        parts: Sequence[CorpusPart] = (),
     ) -> None:
         self.corpus, self._tokenizers, self._dropout, self._links = corpus, tokenizers, dropout, links
+        self._parts = parts
 
     def __len__(self) -> int:
         return len(self.corpus)
 
     def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
-        return plan(self.corpus.source_lengths, self.corpus.target_lengths, batch_tokens, seed, epoch)
+        if not is_mixed(self._parts):
+            return plan(self.corpus.source_lengths, self.corpus.target_lengths, batch_tokens, seed, epoch)
+        numbers = epoch_examples(self._parts, seed, epoch)
+        return [numbers[batch] for batch in plan(*self._lengths(numbers), batch_tokens, seed, epoch)]
 
     def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
-        return split(batch, self.corpus.source_lengths, self.corpus.target_lengths, parts)
+        return [batch[places] for places in split(np.arange(len(batch)), *self._lengths(batch), parts)]
+
+    def _lengths(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """Source and target lengths of these examples."""
+        examples = numbers % len(self.corpus)
+        return self.corpus.source_lengths[examples], self.corpus.target_lengths[examples]
 
     def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
         return make_batch(self.corpus, numbers, self._tokenizers, self._dropout, seed, epoch, readings, self._links)
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        return f"training lines {_first_numbers([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+        lines = [int(self.corpus.lines[number % len(self.corpus)]) for batch in batches for number in batch]
+        return f"training lines {_first_few(origins(self._parts, lines) if len(self._parts) > 1 else lines)}"
 
 
 class ContextExamples:
@@ -108,7 +127,7 @@ class ContextExamples:
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         starts, _ = self._cut(seed, epoch)
-        return f"contexts from training tokens {_first_numbers([int(starts[number]) + 1 for batch in batches for number in batch])} on"
+        return f"contexts from training tokens {_first_few([int(starts[number]) + 1 for batch in batches for number in batch])} on"
 
     def _cut_now(self, seed: int, epoch: int) -> tuple[Numbers, Numbers]:
         """(start, length) of each context. Together the contexts cover all tokens."""
@@ -160,8 +179,8 @@ class LabelledExamples:
         return self.corpus.labels[chosen][:, None]
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        return f"training lines {_first_numbers([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+        return f"training lines {_first_few([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
 
 
-def _first_numbers(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:5])) + (", .." if len(numbers) > 5 else "")
+def _first_few(items: Sequence[int | str]) -> str:
+    return ", ".join(map(str, items[:5])) + (", .." if len(items) > 5 else "")

@@ -4,24 +4,34 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from regard.data.alignments import read_links
-from regard.data.config import PairData, languages
-from regard.data.readers import Pair, display_name, open_bytes, pair_format, read_pairs
+from regard.data.config import CorpusData, PairData, languages
+from regard.data.readers import LanguagePair, Pair, display_name, open_bytes, pair_format, read_pairs
 from regard.errors import DataError
 from regard.metrics.alignment import Links, to_pharaoh
 
-INPUT_ROLES = ("src", "tgt", "pairs", "valid_src", "valid_tgt", "valid_pairs", "alignments")
+CORPUS_ROLES = ("src", "tgt", "pairs")
+INPUT_ROLES = (*CORPUS_ROLES, "valid_src", "valid_tgt", "valid_pairs", "alignments")
+
+
+@dataclass(frozen=True)
+class TrainingCorpus:
+    """One training corpus of a run: a name for messages, its pairs, and its weight."""
+
+    name: str
+    pairs: Callable[[], Iterator[Pair]]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
 class Inputs:
     """The training, validation and test pairs of a run. Streams can be opened more than once."""
 
-    name: str  # of the training text, for messages
+    corpora: tuple[TrainingCorpus, ...]
     valid_name: str
-    training: Callable[[], Iterator[Pair]]
     validation: Callable[[], Iterator[Pair]] | None  # None: hold out training pairs
     fingerprint: dict[str, str]  # role of each text -> hash of its content
     test_pairs: list[Pair] | None
@@ -29,43 +39,65 @@ class Inputs:
     test_alignments: Sequence[Links] | None = None
     alignments: Callable[[], Iterator[Links]] | None = None  # of the training pairs, if set in the config
 
+    @property
+    def name(self) -> str:
+        """The name of the training text, for messages."""
+        return joined_names(corpus.name for corpus in self.corpora)
+
+    def training(self) -> Iterator[Pair]:
+        """The pairs of all training corpora, one after the other."""
+        return chain_pairs(self.corpora)
+
+
+def joined_names(names: Iterable[str]) -> str:
+    """The names of several corpora in one line."""
+    return ", ".join(names)
+
+
+def chain_pairs(corpora: Iterable[TrainingCorpus]) -> Iterator[Pair]:
+    """The pairs of several corpora, one after the other."""
+    return chain.from_iterable(corpus.pairs() for corpus in corpora)
+
 
 def open_inputs(data: PairData) -> Inputs:
     """Open the inputs of a run; all files must be seekable. A missing file is a `DataError` here, before any work."""
-    return _pocket(data) if data.src is None and data.pairs is None else _files(data)
+    return _files(data) if data.training_corpora else _pocket(data)
 
 
 def _files(data: PairData) -> Inputs:
     language_pair = languages(data)
     paths = {role: path for role in INPUT_ROLES if (path := getattr(data, role)) is not None}
+    for number, row in enumerate(data.corpora):
+        roles = {role: path for role in CORPUS_ROLES if (path := getattr(row, role)) is not None}
+        paths |= {f"corpora.{number}.{role}": path for role, path in roles.items()}
     with ThreadPoolExecutor() as threads:
         fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
-    for role in paths.keys() & {"pairs", "valid_pairs"}:
+    for role in (role for role in paths if role.endswith("pairs")):
         fingerprint[f"{role}.format"] = pair_format(paths[role])
     tests = None
     if data.test_src is not None:
         tests = list(read_pairs(data.test_src, data.test_tgt))
         if not tests:
             raise DataError(f"{data.test_src}: no sentences to test on; give a file that has some, or none")
-    name = _named(data.src, data.tgt, data.pairs)
+    corpora = tuple(_corpus(row, language_pair) for row in data.training_corpora)
     has_validation = data.valid_src is not None or data.valid_pairs is not None
-    valid_name = _named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else f"{name} (held out)"
-
-    def training() -> Iterator[Pair]:
-        return read_pairs(data.src, data.tgt, data.pairs, language_pair)
-
+    held_out = f"{joined_names(corpus.name for corpus in corpora)} (held out)"
     links = data.alignments
     return Inputs(
-        name=name,
-        valid_name=valid_name,
-        training=training,
+        corpora=corpora,
+        valid_name=_named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else held_out,
         validation=(lambda: read_pairs(data.valid_src, data.valid_tgt, data.valid_pairs, language_pair))
         if has_validation
         else None,
         fingerprint=fingerprint,
         test_pairs=tests,
-        alignments=None if links is None else lambda: (sure for sure, _ in read_links(links, training())),
+        alignments=None if links is None else lambda: (sure for sure, _ in read_links(links, chain_pairs(corpora))),
     )
+
+
+def _corpus(row: CorpusData, language_pair: LanguagePair) -> TrainingCorpus:
+    name = _named(row.src, row.tgt, row.pairs)
+    return TrainingCorpus(name, lambda: read_pairs(row.src, row.tgt, row.pairs, language_pair), row.weight)
 
 
 def _pocket(data: PairData) -> Inputs:
@@ -82,9 +114,8 @@ def _pocket(data: PairData) -> Inputs:
     if data.alignments is not None:
         fingerprint["pocket.alignments"] = _digest_of([to_pharaoh(pair.alignment)] for pair in split.train)
     return Inputs(
-        name="the pocket corpus",
+        corpora=(TrainingCorpus("the pocket corpus", lambda: iter(train)),),
         valid_name="the pocket corpus's validation part",
-        training=lambda: iter(train),
         validation=lambda: iter(valid),
         fingerprint=fingerprint,
         test_pairs=test,

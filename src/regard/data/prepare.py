@@ -7,7 +7,8 @@ The key is a SHA-256 of the input files and of the settings that alter the encod
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,8 @@ from regard.data.corpus import Corpus, Counts, write_numbered
 from regard.data.encoding import NumberedPair
 from regard.data.entries import cached_entry, seekable_inputs
 from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
-from regard.data.inputs import INPUT_ROLES, Inputs, open_inputs
+from regard.data.inputs import CORPUS_ROLES, INPUT_ROLES, Inputs, TrainingCorpus, open_inputs
+from regard.data.mixing import CorpusPart, corpus_parts
 from regard.data.readers import LanguagePair, Pair
 from regard.errors import DataError
 from regard.metrics.alignment import Links
@@ -42,6 +44,7 @@ class Prepared:
     languages: LanguagePair
     tokenizers: TokenizerPair
     train: Corpus
+    parts: tuple[CorpusPart, ...]  # of `train`, one for each training corpus
     train_links: WordLinks | None  # of every line of the training text, if alignments are given
     valid: Corpus
     valid_pairs: list[Pair]  # the text of each example of `valid`
@@ -63,7 +66,7 @@ def prepare(
     """Encode the corpus of `data`, or reuse its entry in `cache`. Learns tokenisers unless `base_tokenizers` are given."""
     source, target = languages(data)  # before standard input is copied: file names may tell the languages
     with_languages = data.model_copy(update={"src_lang": source, "tgt_lang": target})
-    with seekable_inputs(with_languages, INPUT_ROLES, cache) as files:
+    with _seekable(with_languages, cache) as files:
         inputs = open_inputs(files)
         key = _key(files, text, inputs, base_tokenizers)
         directory, record = cached_entry(
@@ -72,7 +75,17 @@ def prepare(
         return _open(directory, key, record, inputs, languages(files))
 
 
+@contextmanager
+def _seekable(data: PairData, cache: Path) -> Iterator[PairData]:
+    """`seekable_inputs` for the files of `data` and of each of its corpora."""
+    with ExitStack() as stack:
+        files = stack.enter_context(seekable_inputs(data, INPUT_ROLES, cache))
+        rows = [stack.enter_context(seekable_inputs(row, CORPUS_ROLES, cache)) for row in data.corpora]
+        yield files.model_copy(update={"corpora": tuple(rows)})
+
+
 def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: TokenizerPair | None) -> str:
+    in_one_file = data.valid_pairs or any(row.pairs for row in data.training_corpora)
     key_parts = {
         "format": [FORMAT, CORPUS_FORMAT],
         "inputs": inputs.fingerprint,
@@ -80,7 +93,7 @@ def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: Toke
         "max_length": data.max_length,
         "seed": data.seed if inputs.validation is None else None,
         "hold_out": [FRACTION, MOST] if inputs.validation is None else None,
-        "languages": languages(data) if data.pairs or data.valid_pairs else None,  # choose the sides of .tmx and .jsonl
+        "languages": languages(data) if in_one_file else None,  # choose the sides of .tmx and .jsonl
         **tokenizers_fingerprint(base_tokenizers),
     }
     return hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
@@ -103,7 +116,7 @@ def _build(
         validation = list(enumerate(inputs.validation(), 1))
         if not validation:
             raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
-        training = _Training(inputs.training, ())
+        training = _Training(inputs.corpora, ())
     else:
         held = hold_out(with_progress(inputs.training(), "reading", progress), data.max_length, data.seed)
         if held.usable == 1:
@@ -112,8 +125,8 @@ def _build(
                 "add pairs, or give data.valid_src and data.valid_tgt"
             )
         validation = list(held.pairs)
-        training = _Training(inputs.training, validation)
-    _require_pairs(training, inputs.name, data.max_length)
+        training = _Training(inputs.corpora, validation)
+    _require_pairs(training, inputs, data.max_length)
     tokenizers = base_tokenizers or learn_pair(
         text, lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
     )
@@ -124,6 +137,7 @@ def _build(
         staging / "train", with_progress(training.numbered(), "encoding", progress), tokenizers, data.max_length
     )
     _require_kept(written, inputs.name, data.max_length)
+    _require_each(_parts(staging, inputs, training.lines), data.max_length)
     kept = set(Corpus.open(staging / "valid").lines.tolist())
     rows = [json.dumps(pair) + "\n" for line, pair in validation if line in kept]
     (staging / "valid.jsonl").write_text("".join(rows), encoding="ascii")
@@ -133,32 +147,48 @@ def _build(
         held_out=training.held_out,
         duplicates_of_validation=training.duplicates,
     )
-    return {"format": FORMAT, "counts": asdict(counts), "valid_counts": asdict(valid_counts)}
+    lines = {"corpora_lines": training.lines} if len(inputs.corpora) > 1 else {}
+    return {"format": FORMAT, "counts": asdict(counts), "valid_counts": asdict(valid_counts), **lines}
+
+
+def _parts(directory: Path, inputs: Inputs, lines: Sequence[int]) -> tuple[CorpusPart, ...]:
+    """The parts of an entry's training corpus; `lines`: the number of lines of each training corpus."""
+    names, weights = [corpus.name for corpus in inputs.corpora], [corpus.weight for corpus in inputs.corpora]
+    return corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
 
 
 class _Training:
-    """The training pairs without the held-out pairs and their exact copies; counts both."""
+    """The pairs of all training corpora without the held-out pairs and their exact copies; counts both, and all lines."""
 
-    def __init__(self, pairs: Callable[[], Iterator[Pair]], held: Iterable[NumberedPair]) -> None:
-        self.pairs = pairs
+    def __init__(self, corpora: Sequence[TrainingCorpus], held: Iterable[NumberedPair]) -> None:
+        self.corpora = corpora
+        self.lines: list[int] = []  # of each corpus
         self.held_lines = frozenset(line for line, _ in held)
         self.held_texts = frozenset(pair for _, pair in held)
         self.held_out = self.duplicates = 0
 
     def numbered(self) -> Iterator[NumberedPair]:
-        self.held_out = self.duplicates = 0
-        for line, pair in enumerate(self.pairs(), 1):
-            if line in self.held_lines:
-                self.held_out += 1
-            elif pair in self.held_texts:
-                self.duplicates += 1
-            else:
-                yield line, pair
+        """The pairs with their line numbers, which are counted through all corpora."""
+        self.held_out = self.duplicates = line = 0
+        self.lines = []
+        for corpus in self.corpora:
+            before = line
+            for line, pair in enumerate(corpus.pairs(), before + 1):
+                if line in self.held_lines:
+                    self.held_out += 1
+                elif pair in self.held_texts:
+                    self.duplicates += 1
+                else:
+                    yield line, pair
+            self.lines.append(line - before)
 
 
-def _require_pairs(training: _Training, name: str, max_length: int) -> None:
-    """Refuse a corpus without usable pairs, before tokenisers are learned."""
-    lines = 0
+def _require_pairs(training: _Training, inputs: Inputs, max_length: int) -> None:
+    """Refuse corpora without usable pairs, before tokenisers are learned."""
+    if len(inputs.corpora) > 1:
+        for corpus in inputs.corpora:
+            _require_pairs(_Training([corpus], ()), replace(inputs, corpora=(corpus,)), max_length)
+    name, lines = inputs.name, 0
     for lines, (_, pair) in enumerate(training.numbered(), 1):  # noqa: B007 (the count is wanted after the loop)
         if all(is_usable(text, max_length) for text in pair):
             return
@@ -181,22 +211,34 @@ def _require_kept(counts: Counts, name: str, max_length: int) -> None:
         )
 
 
+def _require_each(parts: Sequence[CorpusPart], max_length: int) -> None:
+    """Refuse a corpus of several that adds nothing: its weight would mean nothing."""
+    for part in parts:
+        if not part.examples:
+            raise DataError(
+                f"{part.name}: none of its {part.lines} lines is left to train on: they are empty, longer than "
+                f"data.max_length = {max_length} tokens, or held out for validation; leave the corpus out, or mend it"
+            )
+
+
 def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, language_pair: LanguagePair) -> Prepared:
     rows = (directory / "valid.jsonl").read_text(encoding="ascii").splitlines()
     valid = Corpus.open(directory / "valid")
     gold = inputs.valid_alignments
+    train, counts = Corpus.open(directory / "train"), Counts(**record["counts"])
     return Prepared(
         key=key,
         languages=language_pair,
         tokenizers=load_tokenizers(directory / "tokenizers"),
-        train=Corpus.open(directory / "train"),
+        train=train,
+        parts=_parts(directory, inputs, record.get("corpora_lines", [counts.read])),
         train_links=None if inputs.alignments is None else WordLinks(directory),
         valid=valid,
         valid_pairs=[(source, target) for source, target in map(json.loads, rows)],
         valid_alignments=None if gold is None else [gold[line - 1] for line in valid.lines.tolist()],
         test_pairs=inputs.test_pairs,
         test_alignments=None if inputs.test_alignments is None else list(inputs.test_alignments),
-        counts=Counts(**record["counts"]),
+        counts=counts,
         valid_counts=Counts(**record["valid_counts"]),
         held_out=inputs.validation is None,
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar, cast
 
 from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
+from regard.data.encoding_guess import NUL_SHARE, guess_encoding
 from regard.data.tmx import tmx_pairs
 from regard.errors import ConfigError, DataError
 
@@ -69,10 +70,15 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a UTF-8 file without their "\\n"; a byte-order mark at the start is dropped."""
     number = 1
     for block in _blocks(path):
+        if block.count(0) > NUL_SHARE * len(block):  # UTF-16 of ASCII text is UTF-8 too, with a NUL after each letter
+            raise DataError(
+                f"{display_name(path)}:{number}: {block.count(0)} of {len(block)} bytes are NUL, as in UTF-16; "
+                f"convert the file (iconv -f {guess_encoding(block)} -t UTF-8)"
+            )
         try:
             lines: Iterable[str] = block.decode("utf-8").split("\n")
         except UnicodeDecodeError:
-            lines = (decode_line(raw, path, place) for place, raw in enumerate(block.split(b"\n"), number))
+            lines = (decode_line(raw, path, place, block) for place, raw in enumerate(block.split(b"\n"), number))
         yield from lines
         number += block.count(b"\n") + 1
 
@@ -112,17 +118,31 @@ def _blocks(path: str | Path) -> Iterator[bytes]:
             yield last
 
 
-def decode_line(raw: bytes, path: str | Path, number: int) -> str:
-    """The text of one line; a `DataError` names the first byte that is not UTF-8."""
+def decode_line(raw: bytes, path: str | Path, number: int, block: bytes | None = None) -> str:
+    """The text of one line; a `DataError` names the first byte that is not UTF-8.
+
+    block: the lines around it, by which the encoding is guessed.
+    """
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         column = len(raw[: error.start].decode("utf-8")) + 1
-        encoding = "UTF-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
+        encoding = guess_encoding(raw if block is None else _not_utf8(block))
         raise DataError(
             f"{display_name(path)}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at column {column}); convert the file "
-            f"(iconv -f {encoding} -t UTF-8) or mend the lines that `regard data check` lists"
+            f"(iconv -f {encoding} -t UTF-8, a guess from its bytes) or mend the lines that `regard data check` lists"
         ) from None
+
+
+def _not_utf8(block: bytes) -> bytes:
+    """The lines of a block that are not UTF-8."""
+    lines = []
+    for raw in block.split(b"\n"):
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError:
+            lines.append(raw)
+    return b"\n".join(lines)
 
 
 def pair_format(path: str | Path) -> PairFormat:

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,10 +93,18 @@ def split_values(assignment: str, text: str) -> list[str]:
 
 def _config(values: Mapping[str, Any], sets: Sequence[str], where: str) -> RunSettings:
     config = run_settings(override(values, sets), " --set ".join([where, *sets]))
-    for name, value in getattr(config, "data", ()):
+    for name, value in _data_settings(getattr(config, "data", ())):
         if value == STDIN:
             raise ConfigError(f"data.{name} = '-': every cell reads the data anew, and standard input can be read once")
     return config
+
+
+def _data_settings(data: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """(name, value) of the data settings, those of each of several corpora included."""
+    for name, value in data:
+        yield name, value
+        for number, row in enumerate(value if isinstance(value, tuple) else ()):
+            yield from ((f"{name}.{number}.{inner}", text) for inner, text in row)
 
 
 def _name(sets: Sequence[str]) -> str:

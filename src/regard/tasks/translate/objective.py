@@ -34,7 +34,7 @@ class TranslateObjective(TextObjective):
         self.settings, self.prepared = settings, prepared
         head = settings.aligned_head
         links = None if head is None else prepared.train_links
-        self.examples = PairExamples(prepared.train, prepared.tokenizers, settings.text.dropout, links)
+        self.examples = PairExamples(prepared.train, prepared.tokenizers, settings.text.dropout, links, prepared.parts)
         self._valid = PairExamples(prepared.valid, prepared.tokenizers)
         self._head = None if head is None else AlignmentHead(head)
         own = TranslateBundle(

@@ -1,0 +1,45 @@
+"""`VerbApp`: the typer application whose commands refuse an option that is given twice but takes one value.
+
+Without it the last value would win and the others would be ignored in silence. It knows no verb.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+from regard.errors import ConfigError
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+class VerbCommand(TyperCommand):
+    """A command that refuses repeated options. Options of a list, such as `--set`, may be repeated."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter, times in Counter(given).items():
+            if times > 1 and takes_one_value(parameter):
+                raise ConfigError(
+                    f"{'/'.join(parameter.opts)} is given {times} times but takes one value; give it once, "
+                    "or run the command once for each value"
+                )
+        return super().parse_args(ctx, args)
+
+
+def takes_one_value(parameter: Any) -> bool:
+    """Whether a parameter is an option with a single value. A switch such as `--json` has none."""
+    is_option = parameter.param_type_name == "option"
+    is_switch = is_option and parameter.is_flag and not parameter.secondary_opts
+    return is_option and not (parameter.multiple or parameter.count or is_switch)
+
+
+class VerbApp(typer.Typer):
+    """A typer application whose commands are `VerbCommand`s."""
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **options: Any
+    ) -> Callable[[Verb], Verb]:
+        return super().command(name, cls=cls or VerbCommand, **options)

@@ -1,0 +1,178 @@
+"""Finds pairs that look swapped or misaligned, from statistics of the corpus itself. No model and no word list is needed.
+
+Swapped: character trigrams are counted on each side. The source of a swapped pair looks like the target side, and its
+target like the source side.
+
+Misaligned: the words of a pair that belongs together predict each other (`data.cooccurrence`). Sources that are put
+together with random targets of similar length show how well words of unrelated sentences do. A pair is suspect if its score
+is like theirs and far below those of the other pairs. A model's scores are judged in the same way.
+
+A pair's own counts are subtracted before it is judged. It reads no files.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.cooccurrence import Cooccurrence
+from regard.data.readers import Pair
+
+FEWEST, FEWEST_WORDS = 200, 2_000  # pairs; fewer tell too little, of characters or of words
+BLOCK = 2_000  # pairs that are judged at once
+BUCKETS = 18  # bits of a hashed trigram
+SWAP_EVIDENCE = 10.0  # nats by which a swapped pair fits the other order better
+TELLING = 0.5  # share of the pairs that must be in order, or else the statistics cannot tell
+MOST_RANDOM = 20_000  # random pairs for comparison
+GROUPS, GROUP_PAIRS = 10, 200  # groups of similar length, each judged by itself, and the fewest pairs of one
+RANDOM_SHARE = 0.6  # of the random pairs have lower scores than a suspect may have
+DEVIATIONS = 3.0  # a suspect is so many standard deviations below the median of the pairs in order
+
+_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+Flags = NDArray[np.bool_]
+Values = NDArray[np.float64]
+PairScorer = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""(sources, targets) -> how well each target fits its source, such as a translator's log-probability per token."""
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """[N] whether each pair is suspect; None if the statistics cannot tell."""
+
+    swapped: Flags | None = None
+    misaligned: Flags | None = None
+    unlikely: Flags | None = None  # misaligned by the scores of a model
+
+
+def find_suspects(
+    pairs: Callable[[], Iterator[Pair]], count: int, links: int, model: PairScorer | None = None
+) -> Suspects:
+    """Judge `count` pairs, which can be read more than once. `links`: the sum of source words times target words."""
+    if count < FEWEST:
+        return Suspects()
+    characters, words = CharacterCounts(), Cooccurrence(links)
+    for first, sources, targets in _blocks(pairs()):
+        characters.add(sources, targets)
+        words.add(first, sources, targets)
+    words.finish()
+    fits: list[Values] = []
+    by_words, by_model = Evidence(), Evidence()
+    for first, sources, targets in _blocks(pairs()):
+        fits.append(characters.fit(sources, targets))
+        others = _similar(targets) if len(by_words.random) < MOST_RANDOM else []
+        by_words.add(sources, targets, words.score(sources, targets, first))
+        by_words.add_random(sources, others, words.score(sources, others) if others else ())
+        if model is not None:
+            by_model.add(sources, targets, model(sources, targets))
+            by_model.add_random(sources, others, model(sources, others) if others else ())
+    swapped = swapped_pairs(np.concatenate(fits, axis=1))
+    return Suspects(
+        swapped,
+        by_words.misaligned(swapped) if count >= FEWEST_WORDS else None,
+        None if model is None else by_model.misaligned(swapped),
+    )
+
+
+def _blocks(pairs: Iterator[Pair]) -> Iterator[tuple[int, list[str], list[str]]]:
+    """(number of the first pair, sources, targets) of each block."""
+    first = 0
+    while block := list(islice(pairs, BLOCK)):
+        yield first, [source for source, _ in block], [target for _, target in block]
+        first += len(block)
+
+
+def _similar(targets: Sequence[str]) -> list[str]:
+    """For each target another one of similar length."""
+    order = sorted(range(len(targets)), key=lambda place: len(targets[place]))
+    others = [""] * len(targets)
+    for place, neighbour in zip(order, [*order[1:], order[0]], strict=True):
+        others[place] = targets[neighbour]
+    return others
+
+
+class CharacterCounts:
+    """Counts of the character trigrams of both sides."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros((2, 1 << BUCKETS), dtype=np.int64)
+
+    def add(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        for side, texts in enumerate((sources, targets)):
+            self._counts[side] += np.bincount(_trigrams(texts)[0], minlength=1 << BUCKETS)
+
+    def fit(self, sources: Sequence[str], targets: Sequence[str]) -> Values:
+        """[2, P]: log-odds of each source and target between its own side and the other one."""
+        odds = []
+        for side, texts in enumerate((sources, targets)):
+            trigrams, lengths = _trigrams(texts)
+            own, other = self._counts[side], self._counts[1 - side]
+            values = np.log(np.maximum(own[trigrams] - 1, 0) + 0.5) - np.log(other[trigrams] + 0.5)
+            values += np.log(other.sum() / own.sum())
+            odds.append(np.add.reduceat(values, np.cumsum(lengths) - lengths))
+        return np.stack(odds)
+
+
+def _trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The hashed trigrams of all texts, concatenated, and the number of them in each text."""
+    padded = [f"  {text.lower()}" for text in texts]  # a trigram that crosses texts sees spaces only
+    codes = np.frombuffer("".join([*padded, "  "]).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    hashed = np.zeros(len(codes) - 2, dtype=np.uint64)
+    for place, factor in enumerate(_FACTORS):
+        hashed += codes[place : place + len(hashed)] * np.uint64(factor)
+    return (hashed >> np.uint64(64 - BUCKETS)).astype(np.int64), np.array([*map(len, padded)], dtype=np.int64)
+
+
+def swapped_pairs(fits: Values) -> Flags | None:
+    """The pairs of which each side fits the other side better; None if the characters of the sides hardly differ."""
+    in_order = (fits > 0).all(axis=0)
+    if in_order.mean() < TELLING:
+        return None
+    return np.asarray((fits < 0).all(axis=0) & (fits.sum(axis=0) < -SWAP_EVIDENCE))
+
+
+class Evidence:
+    """Scores of the pairs of a corpus, and of random pairs for comparison."""
+
+    def __init__(self) -> None:
+        self.scores: list[float] = []
+        self.random: list[float] = []
+        self._sizes: list[int] = []
+        self._random_sizes: list[int] = []
+
+    def add(self, sources: Sequence[str], targets: Sequence[str], scores: Sequence[float] | Values) -> None:
+        self.scores += list(scores)
+        self._sizes += _sizes(sources, targets)
+
+    def add_random(self, sources: Sequence[str], targets: Sequence[str], scores: Sequence[float] | Values) -> None:
+        self.random += list(scores)
+        self._random_sizes += _sizes(sources, targets)
+
+    def misaligned(self, except_for: Flags | None = None) -> Flags | None:
+        """The pairs with scores of random pairs; None if the scores of most pairs are no better than those."""
+        scores, random = np.array(self.scores), np.array(self.random)
+        sizes, random_sizes = np.array(self._sizes), np.array(self._random_sizes)
+        groups = max(1, min(GROUPS, len(random) // GROUP_PAIRS))
+        cuts = np.quantile(random_sizes, np.arange(1, groups) / groups)
+        group_of, random_group_of = np.searchsorted(cuts, sizes), np.searchsorted(cuts, random_sizes)
+        suspect, in_order = np.zeros(len(scores), dtype=bool), 0
+        for group in range(groups):
+            own, others = scores[group_of == group], random[random_group_of == group]
+            if not len(own) or not len(others):
+                continue
+            good = own[own > np.quantile(others, 0.95)]
+            in_order += len(good)
+            if not len(good):
+                continue
+            deviation = 1.4826 * np.median(np.abs(good - np.median(good)))
+            limit = min(np.quantile(others, RANDOM_SHARE), np.median(good) - DEVIATIONS * deviation)
+            suspect[group_of == group] = own < limit
+        if in_order < TELLING * len(scores):
+            return None
+        return suspect if except_for is None else suspect & ~except_for
+
+
+def _sizes(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
+    return [len(source) + len(target) for source, target in zip(sources, targets, strict=False)]
