@@ -12,6 +12,7 @@ from regard.data.pocket.sentences import sentence
 from regard.data.pocket.tokens import Draft
 from regard.data.pocket.writing import Writing, draw_writing, plain
 from regard.metrics.alignment import to_pharaoh
+from regard.text.normalise import normalise
 
 CAT = ([("le", 1), ("chat", 2), ("noir", 4), ("dort", 8)], [("the", 1), ("black", 4), ("cat", 2), ("sleeps", 8)])
 SEES = ([("je", 1), ("vois", 2), ("le", 4), ("chat", 8)], [("I", 1), ("see", 2), ("the", 4), ("cat", 8)])
@@ -88,6 +89,12 @@ def test_a_sentence_is_the_same_however_it_is_written() -> None:
             write(*sides, BOOK),
         ]
         assert len({(plain(pair.french), plain(pair.english)) for pair in pairs}) == 1
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f"])
+def test_a_no_break_space_before_a_mark_is_a_space(space: str) -> None:
+    """French typography has one there; a model reads the text that it was trained on."""
+    assert normalise(f"Où est Paul{space}?") == write(*ASKED, Writing(True, "?")).french
 
 
 def test_vocabulary_counts_the_parts_of_joined_words() -> None:
