@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from cli.conftest import SMALL, Result
 
+from cli.conftest import SMALL, Result
 from regard.cli.demo import COMMANDS, SENTENCES
 from regard.data.pocket.corpus import pocket_split, vocabulary
 
