@@ -100,9 +100,9 @@ def vowel(word: str) -> bool:
 ELIDING = {"le", "la", "je", "me", "te", "se", "ne", "de", "que", "ce", "ma", "ta", "sa"}
 
 
-def test_elision_everywhere(sample: list[PocketPair]) -> None:
+def test_elision_everywhere(bare_sample: list[PocketPair]) -> None:
     men = {noun.singular[0] for noun in ALL_NOUNS if not noun.feminine and noun.singular != noun.plural}
-    for pair in sample:
+    for pair in bare_sample:
         words = pair.french.split()
         for first, second in pairwise(words):
             assert not (first in ELIDING and vowel(second)), pair
@@ -115,21 +115,21 @@ def test_elision_everywhere(sample: list[PocketPair]) -> None:
             assert not apostrophe or vowel(rest), pair
 
 
-def test_contraction_everywhere(sample: list[PocketPair]) -> None:
+def test_contraction_everywhere(bare_sample: list[PocketPair]) -> None:
     """ "de le" and "à les" stand only before an infinitive: "essayer de le voir"."""
-    for pair in sample:
+    for pair in bare_sample:
         for following in re.findall(r"\b(?:à|de) les? (?:lui |leur )?(\S+)", pair.french):
             assert following.endswith(("er", "ir", "re")), pair
         assert not re.search(r"\b(?:de|sans) (?:des|du|de|d'\w+)\b|plus plus", pair.french), pair
 
 
-def test_a_and_an_everywhere(sample: list[PocketPair]) -> None:
-    for pair in sample:
+def test_a_and_an_everywhere(bare_sample: list[PocketPair]) -> None:
+    for pair in bare_sample:
         for article, word in re.findall(r"\b(an?) (\w+)", pair.english):
             assert (article == "an") == (word[0].lower() in "aeiou" and not word.startswith(("uni", "use"))), pair
 
 
-def test_english_verbs_agree_everywhere(sample: list[PocketPair]) -> None:
+def test_english_verbs_agree_everywhere(bare_sample: list[PocketPair]) -> None:
     verbs = [
         verb
         for entry in vars(v).values()
@@ -139,7 +139,7 @@ def test_english_verbs_agree_everywhere(sample: list[PocketPair]) -> None:
     pasts = {verb.past[0] for verb in verbs}
     bases = {verb.base[0] for verb in verbs} - pasts - {"can", "must"}
     thirds = {verb.third[0] for verb in verbs}
-    for pair in sample:
+    for pair in bare_sample:
         words = pair.english.split()
         if pair.english.endswith("?"):
             continue

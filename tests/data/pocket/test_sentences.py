@@ -19,6 +19,7 @@ from regard.data.pocket.questions import about_object
 from regard.data.pocket.sentences import thrown_pie
 from regard.data.pocket.states import age, attribute, comparison, idiom
 from regard.data.pocket.tokens import Draft
+from regard.data.pocket.writing import Writing
 
 PRONOUN = {pronoun.french: pronoun for pronoun in SUBJECTS}
 NOUN = {noun.singular[0]: noun for noun in ALL_NOUNS}
@@ -28,8 +29,9 @@ Scene = Callable[[Draft], Sides]
 def draw(scene: Scene, french: str) -> PocketPair:
     """Draw from a narrow scene until it says the sentence; the words that chance leaves open are few."""
     generator = Random(5)
+    writing = Writing(final="?" if french.endswith("?") else "")
     for _ in range(20_000):
-        pair = write(*scene(Draft(generator)))
+        pair = write(*scene(Draft(generator)), writing)
         if pair.french == french:
             return pair
     raise AssertionError(f"never said: {french}")
@@ -77,7 +79,8 @@ def asks(order: Callable[..., Sides], subject: str, verb: v.Verb, tense: Tense, 
     def scene(draft: Draft) -> Sides:
         mark = draft.mark()
         parts = clause(draft, pronoun_subject(draft, PRONOUN[subject]), Predicate(verb, draft.mark()), tense)
-        return order(draft, parts, *([(word, mark)] for word in question))
+        asked = ([(word, mark)] for word in question)
+        return est_ce_que(draft, parts, *asked) if order is est_ce_que else order(parts, *asked)
 
     return scene
 
@@ -238,7 +241,7 @@ def test_sentence_checked_by_hand(scene: Scene, french: str, english: str, align
 
 def test_future_after_quand_is_present_in_english() -> None:
     generator = Random(2)
-    pairs = [write(*conditional(Draft(generator))) for _ in range(300)]
+    pairs = [write(*conditional(Draft(generator)), Writing()) for _ in range(300)]
     when = [pair for pair in pairs if pair.english.startswith("when ")]
     assert len(when) > 20
     assert all(pair.english.split().count("will") == 1 for pair in when)

@@ -8,7 +8,7 @@ is the simple present, the passé composé the simple past, the imparfait "was e
 - a passé composé gives both its words to the English past ("a vu", "saw"), or one to "did" and one to the verb;
 - both halves of a negation are linked to "not", "never" or "no longer";
 - "est-ce que" is linked to the English auxiliary that moves before the subject;
-- the question mark is a word of its own in French and a part of the last word in English, to which it is linked.
+- punctuation is linked as told in `writing`.
 """
 
 from collections.abc import Sequence
@@ -166,11 +166,9 @@ def statement(parts: Clause) -> tuple[list[Token], list[Token]]:
     return french, [*parts.subject.english, *parts.plain]
 
 
-def ask(draft: Draft, french: list[Token], english: list[Token]) -> tuple[list[Token], list[Token]]:
-    """Close a question: " ?" as French typography wants it, "?" on the last English word."""
-    mark = draft.mark()
-    last, marks = english[-1]
-    return [*french, ("?", mark)], [*english[:-1], (last + "?", marks | mark)]
+def ask(french: list[Token], english: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Close a question. How its mark is written and linked is decided in `writing`."""
+    return [*french, ("?", 0)], [*english, ("?", 0)]
 
 
 def est_ce_que(
@@ -180,11 +178,11 @@ def est_ce_que(
     mark = draft.mark()
     asked = [*french, ("est-ce", mark), ("que", mark), *statement(parts)[0]]
     word, marks = parts.helper
-    return ask(draft, asked, [*english, (word, marks | mark), *parts.subject.english, *parts.bare])
+    return ask(asked, [*english, (word, marks | mark), *parts.subject.english, *parts.bare])
 
 
 def invert(
-    draft: Draft, parts: Clause, french: Sequence[Token] = (), english: Sequence[Token] = ()
+    parts: Clause, french: Sequence[Token] = (), english: Sequence[Token] = ()
 ) -> tuple[list[Token], list[Token]]:
     """A question with the pronoun behind the verb: "parle-t-il ?". The subject must be a pronoun other than je."""
     ((pronoun, theirs),) = parts.subject.french
@@ -192,4 +190,4 @@ def invert(
     hiatus = pronoun[0] in "ieo" and verb[-1] in "ae"
     joined = (f"{verb}-t-{pronoun}" if hiatus else f"{verb}-{pronoun}", ours | theirs)
     asked = [*french, *parts.before, joined, *parts.after]
-    return ask(draft, asked, [*english, parts.helper, *parts.subject.english, *parts.bare])
+    return ask(asked, [*english, parts.helper, *parts.subject.english, *parts.bare])

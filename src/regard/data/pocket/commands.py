@@ -12,6 +12,7 @@ from regard.data.pocket.tokens import Draft, Token, marked
 
 ADDRESSEES = (1, 1, 1, 4, 4, 4, 3)  # tu, vous, nous
 STRESSED = {"me": "moi", "te": "toi"}
+END: Token = ("!", 0)  # perhaps written as a full stop
 NOT_AT_WILL = (v.PERDRE, v.OUBLIER)
 
 
@@ -40,9 +41,9 @@ def command(draft: Draft) -> Sides:
         no = draft.mark()
         refusal: list[Token] = [("not", no)] if invitation else [("do", no), ("not", no)]
         french = [("ne", no), *predicate.clitics, (form, mark), ("pas", no), *predicate.french]
-        return french, [*invitation, *refusal, *english]
+        return [*french, END], [*invitation, *refusal, *english, END]
     # "me le donner" turns into "donne-le-moi": what is given comes first.
     clitics = sorted(predicate.clitics, key=lambda token: token[0] not in ("le", "la", "les"))
     for clitic, own in clitics:
         form, mark = f"{form}-{STRESSED.get(clitic, clitic)}", mark | own
-    return [(form, mark), *predicate.french], [*invitation, *english]
+    return [(form, mark), *predicate.french, END], [*invitation, *english, END]

@@ -1,7 +1,8 @@
 """Sentences of two clauses in the pocket corpus: relative clauses, "que", "parce que", "quand", "si", "et", "mais".
 
 A relative pronoun is "who" for a person that acts and "that" for everything else. After "quand" French keeps the future
-where English has the present: "quand il arrivera nous mangerons", "when he arrives we will eat".
+where English has the present: "quand il arrivera, nous mangerons", "when he arrives, we will eat". A comma stands before
+"mais" and after a clause with "si" or "quand" that comes first, in both languages.
 """
 
 from collections.abc import Callable
@@ -155,11 +156,12 @@ def conjoined(draft: Draft) -> Sides:
     mark = draft.mark()
     left, right = short(draft, somebody(draft), tense), short(draft, someone_short(draft), tense)
     link = [(word, mark) for word in words.split()]
-    return [*left[0], *link, *right[0]], [*left[1], (english, mark), *right[1]]
+    comma = [(",", draft.mark())] if words == "mais" else []
+    return [*left[0], *comma, *link, *right[0]], [*left[1], *comma, (english, mark), *right[1]]
 
 
 def conditional(draft: Draft) -> Sides:
-    """ "si tu viens je serai heureux", "if you come I will be happy"; "quand tu viendras", "when you come"."""
+    """ "si tu viens, je serai heureux", "if you come, I will be happy"; "quand tu viendras", "when you come"."""
     mark = draft.mark()
     first, second = someone_short(draft), someone_short(draft)
     if draft.chance(0.6):
@@ -168,7 +170,8 @@ def conditional(draft: Draft) -> Sides:
         left, link = short(draft, first, "future", english_tense="present"), (("quand", mark), ("when", mark))
     right = short(draft, second, "future")
     if draft.chance(0.5):
-        return [link[0], *left[0], *right[0]], [link[1], *left[1], *right[1]]
+        comma = (",", draft.mark())
+        return [link[0], *left[0], comma, *right[0]], [link[1], *left[1], comma, *right[1]]
     return [*right[0], link[0], *left[0]], [*right[1], link[1], *left[1]]
 
 

@@ -86,7 +86,7 @@ def existence_of(draft: Draft, it: Nominal, place: Sides) -> Sides:
     if draft.chance(0.2):
         asked = draft.mark()
         question = [("est-ce", asked), ("que", asked), *french]
-        return ask(draft, question, [(front[0], front[1] | asked), *rest])
+        return ask(question, [(front[0], front[1] | asked), *rest])
     return french, [rest[0], front, *rest[1:]]
 
 
@@ -141,7 +141,8 @@ def weather(draft: Draft) -> Sides:
     if draft.chance(0.7):
         time = draft.place(draft.choose(when))
         if draft.chance(0.4):
-            return time[0] + french, time[1] + english
+            comma = [(",", draft.mark())] if draft.chance(0.5) else []
+            return time[0] + comma + french, time[1] + comma + english
         return french + time[0], english + time[1]
     return french, english
 

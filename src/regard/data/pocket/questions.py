@@ -39,7 +39,7 @@ WHICH = ("quel", "quelle", "quels", "quelles")
 def _order(draft: Draft, parts: Clause, french: list[Token], english: list[Token]) -> Sides:
     """Either way of asking; inversion needs a pronoun, and nobody says "mange-je"."""
     if parts.subject.pronoun not in ("", "je") and draft.chance(0.5):
-        return invert(draft, parts, french, english)
+        return invert(parts, french, english)
     return est_ce_que(draft, parts, french, english)
 
 
@@ -72,9 +72,7 @@ def about_subject(draft: Draft) -> Sides:
     subject = Nominal([("qui", mark)], [("who", mark)], 2, 2, False, "person")
     tense = draft.choose(TENSES)
     refused = negation_of(draft, "pas", "not") if draft.chance(0.12) else None
-    return ask(
-        draft, *statement(clause(draft, subject, action(draft, subject, tense, refused is not None), tense, refused))
-    )
+    return ask(*statement(clause(draft, subject, action(draft, subject, tense, refused is not None), tense, refused)))
 
 
 def about_object(draft: Draft) -> Sides:
@@ -120,7 +118,6 @@ def about_place(draft: Draft) -> Sides:
     else:
         forms, verbs = v.ETRE.imperfect, v.BE_PAST
     return ask(
-        draft,
         [("où", where), (forms[it.person], be), *it.french],
         [("where", where), (verbs[it.english_person], be), *it.english],
     )

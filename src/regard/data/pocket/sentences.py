@@ -82,10 +82,11 @@ TOPICS = (MEALS, MEALS, READING, GOODS, CLOTHES, SURFACES + OPENINGS, ROOMS, INS
 
 
 def timed(draft: Draft, sides: Sides, tense: Tense, front: float = 0.3) -> Sides:
-    """Add an adverbial of time that fits the tense, before or after the sentence."""
+    """Add an adverbial of time that fits the tense, after the sentence or before it, there perhaps with a comma."""
     french, english = draft.place(draft.choose(WHEN[tense]))
     if draft.chance(front):
-        return [*french, *sides[0]], [*english, *sides[1]]
+        comma = [(",", draft.mark())] if draft.chance(0.5) else []
+        return [*french, *comma, *sides[0]], [*english, *comma, *sides[1]]
     return [*sides[0], *french], [*sides[1], *english]
 
 
@@ -160,7 +161,7 @@ def state(draft: Draft) -> Sides:
     if not negative and draft.chance(0.15):
         parts = clause(draft, subject, predicate, tense)
         if subject.pronoun not in ("", "je") and draft.chance(0.5):
-            return invert(draft, parts)
+            return invert(parts)
         return est_ce_que(draft, parts)
     return finish(draft, subject, predicate, tense, negative)
 
@@ -244,7 +245,7 @@ WEIGHTS: tuple[tuple[Template, int], ...] = (
     (idiomatic, 10),
     (student, 1),
     (thrown_pie, 2),
-    (command, 3),
+    (command, 5),
     *((template, 1) for template in QUESTIONS),
     *COMPOUNDS,
     *PRESENTATIONS,
