@@ -167,3 +167,16 @@ def test_json_without_infinities() -> None:
         == '{"a": null, "b": [null, 1.5], "é": true}\n'
     )
     assert to_json({"a": 1}) == '{\n  "a": 1\n}\n'
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR])
+def test_what_cannot_be_written_in_the_cache_names_its_variable(number: int, tmp_path: Path) -> None:
+    def complaint(path: Path) -> str:
+        with pytest.raises(DiskError) as caught, disk_errors(path):
+            raise OSError(number, os.strerror(number))
+        return str(caught.value)
+
+    assert complaint(tmp_path / "run").endswith("choose another place")
+    inside = complaint(files.cache_directory() / "corpora/1")
+    assert inside.startswith(f"{files.cache_directory()}/corpora/1: ")
+    assert inside.endswith("set REGARD_CACHE, which names the cache, to a directory that can be written")

@@ -18,6 +18,7 @@ from typing import Any
 from regard.errors import DiskError
 
 _OLD = "-old"  # ends the name of a directory that is being replaced
+CACHE_VARIABLE = "REGARD_CACHE"  # the environment variable that names the cache
 STAGING_MARK = ".partial-"  # part of the name of every unfinished file or directory
 
 
@@ -27,22 +28,21 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        elsewhere = "choose another place"
+        if path.is_relative_to(cache_directory()):
+            elsewhere = f"set {CACHE_VARIABLE}, which names the cache, to a directory that can be written"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskError(
                 f"{path}: no space left to write; free some space and run the same command again"
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise DiskError(f"{path}: not permitted to write here; choose another place") from error
+            raise DiskError(f"{path}: not permitted to write here; {elsewhere}") from error
         if error.errno == errno.ENOENT:
-            raise DiskError(
-                f"{path}: no such directory to write into; make it first or choose another place"
-            ) from error
+            raise DiskError(f"{path}: no such directory to write into; make it first or {elsewhere}") from error
         if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            raise DiskError(
-                f"{path}: it, or a part of its path, is a file and not a directory; choose another place"
-            ) from error
+            raise DiskError(f"{path}: it, or a part of its path, is a file and not a directory; {elsewhere}") from error
         if error.errno == errno.EISDIR:
-            raise DiskError(f"{path}: a directory is there, not a file; choose another place") from error
+            raise DiskError(f"{path}: a directory is there, not a file; {elsewhere}") from error
         raise
 
 
@@ -122,7 +122,7 @@ def _staging_path(path: Path) -> Path:
 
 def cache_directory() -> Path:
     """The directory of prepared corpora and converted weights: $REGARD_CACHE, else `regard` in the user's cache."""
-    home = os.environ.get("REGARD_CACHE")
+    home = os.environ.get(CACHE_VARIABLE)
     return Path(home) if home else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
 
 

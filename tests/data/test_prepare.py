@@ -14,6 +14,7 @@ from regard.data.config import PairData
 from regard.data.corpus import Corpus, Counts
 from regard.data.prepare import prepare
 from regard.errors import DiskError, RegardError
+from regard.files import cache_directory
 from regard.text.config import TextConfig
 
 
@@ -90,10 +91,16 @@ def test_a_missing_file_is_named_before_any_work(tmp_path, cache, role, no_learn
     assert the_error(data, cache) == f"{tmp_path}/none.en: no such file; check the path"
 
 
-def test_a_cache_that_cannot_be_written_says_so(tmp_path):
-    (tmp_path / "cache").write_text("a file")
-    with pytest.raises(DiskError, match="choose another place"):
-        prepare(PairData(**moses(tmp_path, sentences(5))), CHAR, tmp_path / "cache")
+@pytest.mark.parametrize("variable", ["REGARD_CACHE", "XDG_CACHE_HOME"])
+def test_a_cache_that_cannot_be_written_says_so(tmp_path, monkeypatch, variable):
+    (tmp_path / "file").write_text("a file")
+    monkeypatch.delenv("REGARD_CACHE")
+    monkeypatch.setenv(variable, str(tmp_path / "file"))
+    place = cache_directory() / "corpora"
+    with pytest.raises(DiskError) as caught:
+        prepare(PairData(**moses(tmp_path, sentences(5))), CHAR, place)
+    assert str(caught.value).startswith(f"{place}: ")
+    assert str(caught.value).endswith("; set REGARD_CACHE, which names the cache, to a directory that can be written")
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, cache):

@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from regard.bundle.bundle import rewrite_config
 from regard.bundle.config import AlignmentConfig
 from regard.bundle.locate import find_bundle
-from regard.errors import ConfigError, RegardError
+from regard.bundle.manifest import write_manifest
+from regard.bundle.opened import WEIGHTS
+from regard.bundle.tensors import write_tensors
+from regard.errors import ConfigError, RegardError, TrainError
 from regard.settings import merged
 from regard.tasks.bundles import load_bundle, open_bundle, read_config
 from regard.tasks.fine_tuning import base_of, run_settings
@@ -17,8 +21,10 @@ from regard.tasks.run import train_run
 from regard.tasks.settings import parse_settings, read_settings
 from regard.tasks.sweep import grid, is_done, places
 from regard.text.config import TextConfig
-from regard.training.events import Started, Step
-from training.runs import run, small_settings, steps, stop_after
+from regard.training.checkpoint import checkpoint_name
+from regard.training.config import TrainConfig
+from regard.training.events import Event, Started, Step, Validated
+from training.runs import assert_same_run, kept, logged, pointed, run, small_settings, steps, stop_after
 
 STILL = {"learning_rate": 1e-9, "max_steps": 3}  # so that what comes out is what went in
 
@@ -118,6 +124,99 @@ def test_a_run_that_was_stopped_goes_on_from_its_own_checkpoint(tmp_path: Path, 
         run(further, tmp_path / "cut", stop_after(8))
     run(further, tmp_path / "cut")
     assert steps(tmp_path / "cut") == steps(tmp_path / "whole")
+
+
+def test_the_base_is_measured_first_as_its_own_run_measured_it(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    _, events = run(without(settings, "text", "model"), tmp_path / "further", start=str(tmp_path / "base"))
+    first = next(event for event in events if isinstance(event, Step | Validated))
+    assert isinstance(first, Validated)
+    assert (first.step, first.best) == (0, True)
+    by_step = {checkpoint_name(one["step"]): one for one in logged(tmp_path / "base", "validated")}
+    before, after = by_step[pointed(tmp_path / "base", "best")], logged(tmp_path / "further", "validated")[0]
+    assert [after[name] for name in ("loss", "bleu", "chrf")] == pytest.approx(
+        [before[name] for name in ("loss", "bleu", "chrf")]
+    )
+    assert after["samples"] == before["samples"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"ema": 0.5}, {"average": 3, "keep": 3}], ids=["plain", "ema", "average"])
+def test_a_base_that_nothing_beats_stays_the_best(tmp_path: Path, changes: dict[str, Any]) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base", max_steps=60, save_every=60)
+    harmful = {"start": str(tmp_path / "base"), "learning_rate": 3.0, "select": "loss", "keep": 1, **changes}
+    result, events = run(without(settings, "text", "model"), tmp_path / "further", **harmful)
+    validations = [(event.step, event.best) for event in events if isinstance(event, Validated)]
+    assert validations == [(0, True), (5, False), (10, False), (12, False)]
+    assert pointed(tmp_path / "further", "best") == checkpoint_name(0)
+    assert {"step-00000000", "step-00000012"} <= set(kept(tmp_path / "further"))
+    assert result.metrics is not None
+    assert result.metrics["model"] == checkpoint_name(0)
+    served, base = (load_bundle(find_bundle(tmp_path / name)).model.state_dict() for name in ("further", "base"))
+    assert all(torch.equal(served[name], base[name]) for name in base)
+
+
+def test_a_base_that_is_beaten_goes_like_any_checkpoint(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base", max_steps=2)
+    run(without(settings, "text", "model"), tmp_path / "further", start=str(tmp_path / "base"), select="loss")
+    assert pointed(tmp_path / "further", "best") != checkpoint_name(0)
+    assert "step-00000000" not in kept(tmp_path / "further")
+
+
+@pytest.mark.parametrize("ema", [0.0, 0.5])
+@pytest.mark.parametrize("rate", [8e-3, 3.0], ids=["beaten", "best"])
+def test_a_run_cut_at_its_base_goes_on_as_if_it_had_not(tmp_path: Path, ema: float, rate: float) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base", max_steps=20)
+    further = without(settings, "text", "model")
+    changes = {"start": str(tmp_path / "base"), "learning_rate": rate, "ema": ema, "select": "loss"}
+    run(further, tmp_path / "whole", **changes)
+
+    def stop_before_the_base_is_saved(event: Event) -> None:
+        if isinstance(event, Validated):
+            raise KeyboardInterrupt
+
+    for listener in (stop_before_the_base_is_saved, stop_after(1), stop_after(8)):
+        with pytest.raises(KeyboardInterrupt):
+            run(further, tmp_path / "cut", listener, **changes)
+    run(further, tmp_path / "cut", **changes)
+    assert_same_run(tmp_path / "cut", tmp_path / "whole")
+    validated = [[one["step"] for one in logged(tmp_path / name, "validated")] for name in ("cut", "whole")]
+    assert validated[0] == validated[1] == [0, 5, 10, 12]
+
+
+def test_the_warm_up_of_fine_tuning_gives_way_to_what_is_given(tmp_path: Path) -> None:
+    def warm_up(**given: Any) -> tuple[int, bool, float]:
+        config = TrainConfig.model_validate(given)
+        assert TrainConfig.model_validate(config.model_dump(mode="json")) == config
+        return config.warmup, config.full_warmup, config.learning_rate
+
+    assert warm_up() == (200, False, 8e-3)
+    assert warm_up(start="base") == (100, True, 8e-3)
+    assert warm_up(start="base", optimizer="adamw") == (100, True, 1e-3)
+    assert warm_up(start="base", learning_rate=8e-3) == (200, False, 8e-3)
+    assert warm_up(start="base", warmup=7) == (7, False, 8e-3)
+    assert warm_up(start="base", full_warmup=False) == (100, False, 8e-3)
+    assert warm_up(start="base", schedule="noam") == (200, False, 1.0)
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base")
+    train = {"start": str(tmp_path / "base"), "max_steps": 4, "batch_tokens": 120}
+    run({"data": settings["data"], "train": train}, tmp_path / "further")
+    rates = [one["learning_rate"] for one in logged(tmp_path / "further", "step")]
+    assert rates == pytest.approx([8e-3 * step / 100 * (5 - step) / 4 for step in (1, 2, 3, 4)])
+
+
+def test_a_base_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    settings = small_settings(tmp_path)
+    run(settings, tmp_path / "base", max_steps=2)
+    directory = find_bundle(tmp_path / "base")
+    weights = {name: torch.full_like(value, torch.nan) for name, value in load_file(directory / WEIGHTS).items()}
+    write_tensors(directory / WEIGHTS, weights)
+    write_manifest(directory)
+    with pytest.raises(TrainError, match=r"train.start = .*: its validation loss is nan; start from another model"):
+        run(without(settings, "text", "model"), tmp_path / "further", start=str(tmp_path / "base"))
 
 
 def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:

@@ -166,16 +166,32 @@ def test_parts_from_input_to_output() -> None:
 
 
 def test_parts_of_a_recurrent_network() -> None:
-    network = build_translator(RecurrentConfig(width=8, tie=False), 20, 30, joint=False)
-    assert list(parts(network)) == [
-        *("source.embedding", "encoder", "bridge"),
-        *("target.embedding", "decoder", "output"),
-    ]
+    """By layer, whatever reads or writes: attention of the last state stands before the layer that it feeds."""
+    ends = ["target.embedding", "decoder.attention", "decoder.0", "decoder.1", "decoder.2", "decoder.readout", "output"]
+    for changes in ({}, {"input_feeding": True}, {"cell": "gru", "bidirectional": False}, {"encoder": "convolutional"}):
+        sizes = RecurrentConfig(width=8, layers=2, decoder_layers=3, tie=False, **changes)
+        network = build_translator(sizes, 20, 30, joint=False)
+        widened = ["encoder.widen"] if changes.get("encoder") else []
+        assert list(parts(network)) == ["source.embedding", *widened, "encoder.0", "encoder.1", "bridge", *ends]
+    plain = build_translator(RecurrentConfig(width=8, layers=2, attention=False, tie=False), 20, 30, joint=False)
+    assert list(parts(plain))[1:3] == ["encoder.0", "encoder.1"]
+    assert list(parts(plain))[-4:] == ["decoder.0", "decoder.1", "decoder.readout", "output"]
+
+
+def test_a_recurrent_layer_holds_its_own_weights() -> None:
+    network = build_translator(RecurrentConfig(width=8, layers=2, tie=False), 20, 30, joint=False)
+    named = {parameter: name for name, parameter in network.named_parameters()}
+    held = {part: sorted(named[p] for p in parameters) for part, parameters in parts(network).items()}
+    tensors = [f"{kind}_{of}" for kind in ("bias", "weight") for of in ("hh", "ih")]
+    assert held["encoder.1"] == sorted(f"encoder.stack.layers.{t}_l1{way}" for t in tensors for way in ("", "_reverse"))
+    assert held["decoder.0"] == [f"decoder.cell.{name}" for name in ("hidden.bias", "hidden.weight", "inputs.weight")]
+    assert held["decoder.1"] == sorted(f"decoder.above.layers.{name}_l0" for name in tensors)
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_every_parameter_has_one_part(joint: bool) -> None:
-    network = build_translator(SIZES, 20, 20, joint=joint)
+@pytest.mark.parametrize("sizes", [SIZES, RecurrentConfig(width=8, layers=3)], ids=["transformer", "recurrent"])
+def test_every_parameter_has_one_part(joint: bool, sizes: TransformerConfig | RecurrentConfig) -> None:
+    network = build_translator(sizes, 20, 20, joint=joint)
     found = [parameter for parameters in parts(network).values() for parameter in parameters]
     assert len(found) == len(set(found))
     assert set(found) == set(network.parameters())

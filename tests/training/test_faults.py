@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from regard.bundle.describe import describe
 from regard.bundle.locate import write_pointer
+from regard.bundle.opened import FOR_RESUMING
 from regard.errors import BundleError, TrainError
+from regard.tasks.bundles import bundle_classes
 from regard.tasks.load import load_served
 from regard.training.checkpoint import checkpoint_name, newest_valid, prune
 from regard.training.events import Event, Saved, Validated
@@ -147,14 +150,43 @@ def test_damage_is_named_and_the_checkpoint_before_is_used(
     newest = out / checkpoint_name(6)
     assert sorted(path.name for path in newest.iterdir()) == FILES
     damage(newest / name, how)
-    with pytest.raises(BundleError) as raised:
-        load_served(newest)
+    complaints = []
+    if how == "deleted" and name in FOR_RESUMING:  # a model can be used without them
+        assert load_served(newest).translate(["ab"], beam=1)
+        assert describe(newest, bundle_classes())["problems"] == []
+    else:
+        with pytest.raises(BundleError) as raised:
+            load_served(newest)
+        complaints.append(str(raised.value))
     again = started(undisturbed.settings, out)
     assert again.step == 5
-    for message in (str(raised.value), *again.notes):
+    for message in (*complaints, *again.notes):
         assert message.startswith(f"{newest / name}: ")
         assert "\n" not in message
     assert len(again.notes) == 1
+
+
+def test_a_model_without_its_optimiser_is_used_and_trained_further_but_not_resumed(
+    undisturbed: Undisturbed, tmp_path: Path
+) -> None:
+    """As one would send it to a colleague: only the best checkpoint, and of that only the model."""
+    out = undisturbed.copy_stopped(tmp_path / "run", 7)
+    sent = tmp_path / "sent"
+    shutil.copytree(out / checkpoint_name(6), sent)
+    expected = load_served(sent).translate(["ab cd"], beam=2)
+    for name in FOR_RESUMING:
+        (sent / name).unlink()
+    assert load_served(sent).translate(["ab cd"], beam=2) == expected
+    told = describe(sent, bundle_classes())
+    assert told["problems"] == []
+    assert {file["name"] for file in told["files"] if file["state"] == "missing"} == set(FOR_RESUMING)
+    further = {"data": undisturbed.settings["data"], "train": undisturbed.settings["train"]}
+    result, _ = run(further, tmp_path / "further", start=str(sent), max_steps=2)
+    assert result.metrics is not None
+    for path in (out / "checkpoints").iterdir():
+        damage(path / "optimiser.safetensors", "deleted")
+    with pytest.raises(TrainError, match=r"optimiser\.safetensors: missing.*with --start to train"):
+        run(undisturbed.settings, out)
 
 
 def test_a_run_with_damage_ends_as_one_without(undisturbed: Undisturbed, tmp_path: Path) -> None:
@@ -208,7 +240,7 @@ def test_no_usable_checkpoint_is_not_a_fresh_start(undisturbed: Undisturbed, tmp
     for name in kept(out):
         damage(out / "checkpoints" / name / "state.json", "truncated")
     before = (out / "log.jsonl").read_bytes()
-    with pytest.raises(TrainError, match="no checkpoint can be used"):
+    with pytest.raises(TrainError, match="no checkpoint can be resumed"):
         run(undisturbed.settings, out)
     assert (out / "log.jsonl").read_bytes() == before
     assert kept(out) == [f"step-0000000{step}" for step in (3, 5, 6)]

@@ -5,8 +5,10 @@ import pytest
 from regard.training.schedule import learning_rate
 
 
-def rate(schedule: str, step: int, *, warmup: int = 0, progress: float = 0.0, highest: float = 1.0) -> float:
-    return learning_rate(schedule, highest, step=step, warmup=warmup, progress=progress, width=512)
+def rate(
+    schedule: str, step: int, *, warmup: int = 0, progress: float = 0.0, highest: float = 1.0, full: bool = False
+) -> float:
+    return learning_rate(schedule, highest, step=step, warmup=warmup, progress=progress, width=512, full_warmup=full)
 
 
 def test_warm_up_rises_in_a_straight_line() -> None:
@@ -16,6 +18,17 @@ def test_warm_up_rises_in_a_straight_line() -> None:
 def test_warm_up_takes_no_more_than_a_fifth_of_a_short_run() -> None:
     ten_steps = [rate("constant", step, warmup=200, progress=(step - 1) / 10) for step in (1, 2, 3, 10)]
     assert ten_steps == [1 / 200, 0.5, 1.0, 1.0]
+
+
+def test_a_full_warm_up_keeps_a_short_run_at_low_rates() -> None:
+    """The highest rate of 20 steps is 10 / 100 of the whole, half of which is gone by then; a run of 500 sees no difference."""
+    rates = [rate("linear", step, warmup=100, progress=(step - 1) / 20, full=True) for step in range(1, 21)]
+    assert max(rates) == pytest.approx(0.1 * 11 / 20)
+    for step in (1, 50, 100, 101, 499):
+        progress = (step - 1) / 500
+        assert rate("linear", step, warmup=100, progress=progress, full=True) == pytest.approx(
+            rate("linear", step, warmup=100, progress=progress)
+        )
 
 
 def test_linear_and_cosine_end_at_zero() -> None:

@@ -10,17 +10,16 @@ from regard.bundle.bundle import tensor_shapes
 from regard.bundle.config import BundleSettings, parse_config
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import MANIFEST, MEND, FileCheck, check_files, read_bundle_json
-from regard.bundle.opened import REQUIRED, WEIGHTS
+from regard.bundle.opened import FOR_RESUMING, REQUIRED, STATE_FILE, WEIGHTS
 from regard.bundle.tensors import stored_shapes
 
-STATE = "state.json"
 HEADER = ("format", "regard", "created", "task", "languages")
 
 
 def describe(path: str | Path, classes: Mapping[str, type[BundleSettings]]) -> dict[str, Any]:
     """The bundle as plain JSON values. `classes`: task -> the class of its config.
 
-    `problems` holds one line for each file that is missing or damaged; empty: intact.
+    `problems` holds one line for each file that is missing or damaged; empty: intact. A file that only resuming needs may be missing.
 
     A manifest or config that cannot be read leaves nothing to describe and is a `BundleError`.
     """
@@ -62,10 +61,10 @@ def _tokenizer(directory: Path) -> dict[str, Any] | None:
 
 def _training(directory: Path, checks: list[FileCheck]) -> dict[str, Any] | None:
     """The progress of training: the counters and the plain values of `state.json`."""
-    intact = any(check.name == STATE and check.state == "intact" for check in checks)
+    intact = any(check.name == STATE_FILE and check.state == "intact" for check in checks)
     if not intact:
         return None
-    state = read_bundle_json(directory / STATE)
+    state = read_bundle_json(directory / STATE_FILE)
     plain = (str, int, float, bool, type(None))
     progress = state.get("progress")
     counters = progress if isinstance(progress, dict) else {}
@@ -79,4 +78,5 @@ def _problems(directory: Path, checks: list[FileCheck], config: BundleSettings) 
         for name in (*REQUIRED, *config.codec_files)
         if name not in listed
     ]
-    return [*unlisted, *(check.problem for check in checks if check.problem is not None)]
+    left_out = {check.name for check in checks if check.state == "missing" and check.name in FOR_RESUMING}
+    return [*unlisted, *(check.problem for check in checks if check.problem is not None and check.name not in left_out)]

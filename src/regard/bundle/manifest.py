@@ -98,12 +98,16 @@ def require_listed(directory: Path, names: Collection[str], listed: Collection[s
             raise BundleError(f"{directory / name}: not listed in {MANIFEST}; the bundle is incomplete; {MEND}")
 
 
-def verify_manifest(directory: Path, required: Collection[str] = ()) -> None:
-    """Refuse a directory with a missing or changed file, or whose manifest does not list all `required` files."""
+def verify_manifest(directory: Path, required: Collection[str] = (), may_lack: Collection[str] = ()) -> None:
+    """Refuse a directory with a missing or changed file, or whose manifest does not list all `required` files.
+
+    may_lack: files that may be missing though the manifest lists them. Damage in them is refused as in all others.
+    """
     checks = check_files(directory)
     require_listed(directory, required, {check.name for check in checks})
     for check in checks:
-        if check.problem is not None:
+        left_out = check.state == "missing" and check.name in may_lack
+        if check.problem is not None and not left_out:
             raise BundleError(check.problem)
 
 

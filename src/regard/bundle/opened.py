@@ -11,6 +11,9 @@ from regard.text.build import TokenizerPair
 
 WEIGHTS = "model.safetensors"
 REQUIRED = (WEIGHTS, CONFIG)
+OPTIMISER_FILE, STATE_FILE = "optimiser.safetensors", "state.json"
+FOR_RESUMING = (OPTIMISER_FILE, STATE_FILE)
+"""The files that a checkpoint has beside its bundle. A model that is only used may come without them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class OpenBundle:
 def parse_bundle(directory: Path, classes: Mapping[str, type[BundleSettings]], verify: bool = True) -> OpenBundle:
     """The bundle in `directory`; `verify=False` skips the hashes, for a caller that has just checked them."""
     if verify:
-        verify_manifest(directory, REQUIRED)
+        verify_manifest(directory, REQUIRED, may_lack=FOR_RESUMING)
     config, stored = parse_config(directory, classes)
     if verify:
         require_listed(directory, config.codec_files)

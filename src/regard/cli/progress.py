@@ -103,9 +103,10 @@ def _lines(event: Event) -> list[str]:
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]
     if isinstance(event, Validated):
-        star = " (best so far)" if event.best else ""
+        name = f"step {event.step}" if event.step else "the base"
+        star = " (best so far)" if event.best and event.step else ""
         return [
-            f"step {event.step}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
+            f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
             f"{''.join(f', {score}' for score in shown_scores(event.scores))}{star}",
             *(
                 f"    {_single_line(sample.source)}\n    -> {_single_line(sample.hypothesis)}"

@@ -38,6 +38,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     config = run_settings(values, where)
     print_status("loading torch ..")
     from regard.api import train as train_run
+    from regard.training.checkpoint import checkpoint_name
 
     data = getattr(config, "data", None)
     if isinstance(data, PairData) and not data.training_corpora:
@@ -55,6 +56,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     if run.reason == "finished":
         print_status(f"{out}: this run is finished; choose another --out for a new one")
     print_status(metrics_summary(run.metrics))
+    if run.metrics.get("model") == checkpoint_name(0):
+        print_status(f"no validation was better than that of the base: {out} serves a copy of {config.train.start}")
     print_status(f"report: {out / 'report.html'}")
 
 

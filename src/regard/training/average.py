@@ -12,7 +12,7 @@ from regard.bundle.tensors import read_tensors
 
 
 class MovingAverage:
-    """Exponential moving average (EMA) of a network's weights.
+    """Exponential moving average (EMA) of a network's parameters. Its buffers, such as hashes, are copied.
 
     The decay is smaller in the first steps, so that the random initial weights are soon forgotten.
     """
@@ -20,13 +20,17 @@ class MovingAverage:
     def __init__(self, network: nn.Module, decay: float) -> None:
         self._decay = decay
         self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
+        self._averaged = [name for name, _ in network.named_parameters(remove_duplicate=False)]
 
     @torch.no_grad()
     def update(self, network: nn.Module, step: int) -> None:
         """Update the average with the weights after `step`."""
         decay = min(self._decay, (1 + step) / (10 + step))
         current = network.state_dict()
-        torch._foreach_lerp_(list(self.weights.values()), [current[name] for name in self.weights], 1.0 - decay)
+        averages = [self.weights[name] for name in self._averaged]
+        torch._foreach_lerp_(averages, [current[name] for name in self._averaged], 1.0 - decay)
+        for name in self.weights.keys() - set(self._averaged):
+            self.weights[name].copy_(current[name])
 
     def restore(self, weights: Mapping[str, Tensor]) -> None:
         """Restore the average from a checkpoint."""
@@ -35,10 +39,18 @@ class MovingAverage:
 
 
 def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the weights of several bundles, summed in double precision. Raises `BundleError` if one is damaged."""
+    """The mean of the weights of several bundles, summed in double precision, each tensor of its own type.
+
+    Integers are not averaged: the last bundle's are taken. Raises `BundleError` if a bundle is damaged.
+    """
     total: dict[str, Tensor] = {}
+    last: dict[str, Tensor] = {}
     for directory in directories:
         verify_manifest(directory, REQUIRED)
-        for name, value in read_tensors(directory / WEIGHTS).items():
+        last = read_tensors(directory / WEIGHTS)
+        for name, value in last.items():
             total[name] = total[name] + value.double() if name in total else value.double()
-    return {name: (value / len(directories)).float() for name, value in total.items()}
+    return {
+        name: (total[name] / len(directories)).to(value.dtype) if value.is_floating_point() else value
+        for name, value in last.items()
+    }

@@ -15,13 +15,11 @@ from regard.bundle.bundle import write_bundle
 from regard.bundle.config import BundleSettings
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import verify_manifest, write_manifest
-from regard.bundle.opened import REQUIRED
+from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, REQUIRED, STATE_FILE
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError
 from regard.files import remove_whole, to_json, whole_directory
 
-OPTIMISER_FILE = "optimiser.safetensors"
-STATE_FILE = "state.json"
 _NAME = re.compile(r"step-\d{8,}")
 
 
@@ -66,7 +64,7 @@ def newest_valid(run: Path, codec_files: Sequence[str] = ()) -> tuple[str | None
     complaints = []
     for directory in reversed(checkpoints(run)):
         try:
-            verify_manifest(directory, (*REQUIRED, *codec_files, OPTIMISER_FILE, STATE_FILE))
+            verify_manifest(directory, (*REQUIRED, *codec_files, *FOR_RESUMING))
         except BundleError as error:
             complaints.append(str(error))
             continue

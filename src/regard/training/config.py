@@ -12,6 +12,9 @@ from regard.settings import Settings
 RATES = {"muon": 8e-3, "adamw": 1e-3, "adam": 1e-3, "sgd": 1.0}
 """The default learning rate of each optimiser. The schedule `noam` has its own default, 1."""
 
+FINE_TUNING = {"warmup": 100, "full_warmup": True}
+"""Other defaults of fine-tuning: a run too short for the whole warm-up stays at low rates, and does not damage its base."""
+
 
 class TrainConfig(Settings):
     """The settings of training. The defaults trained best in our experiments; `--recipe 2017` is the recipe of Vaswani et al. 2017."""
@@ -47,7 +50,9 @@ class TrainConfig(Settings):
     schedule: Literal["linear", "cosine", "inverse_sqrt", "noam", "constant"] = "linear"
     """How the learning rate falls after the warm-up; linear and cosine reach zero at the end of the run."""
     warmup: int = Field(default=200, ge=0)
-    """Steps in which the learning rate rises from zero, though never more than a fifth of the run."""
+    """Steps in which the learning rate rises from zero; not given, 200, or in fine-tuning 100."""
+    full_warmup: bool = False
+    """Whether the warm-up may take more than a fifth of the run; not given, true in fine-tuning without a learning_rate or warmup."""
     clip: float = Field(default=1.0, ge=0)
     """Longest gradient allowed; 0 allows any."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
@@ -80,10 +85,14 @@ class TrainConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_rate(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "learning_rate" not in values:
-            rate = 1.0 if values.get("schedule") == "noam" else RATES.get(str(values.get("optimizer", "muon")))
-            return values if rate is None else {**values, "learning_rate": rate}
-        return values
+        """Fill in the learning rate of the optimiser and, in fine-tuning, the warm-up. What is given stays as it is."""
+        if not isinstance(values, dict) or "learning_rate" in values:
+            return values
+        noam = values.get("schedule") == "noam"
+        if values.get("start") is not None and "warmup" not in values and not noam:
+            values = {**FINE_TUNING, **values}
+        rate = 1.0 if noam else RATES.get(str(values.get("optimizer", "muon")))
+        return values if rate is None else {**values, "learning_rate": rate}
 
     @field_validator("optimizer")
     @classmethod

@@ -7,6 +7,7 @@ Parts are recognised by the names of parameters. No parameter is changed.
 """
 
 import math
+import re
 from itertools import pairwise
 
 import torch
@@ -22,10 +23,23 @@ INPUT_TO_OUTPUT = (
 FRONTS = ("source", "target")
 LAST_NORMS = ("encoder_norm", "decoder_norm")
 IN_A_BLOCK = ("mixer", "cross", "feed_forward")
+RECURRENT_LAYERS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"(encoder|decoder)\.stack\.layers\.\w+?_l(\d+)(?:_reverse)?"), 0),
+    (re.compile(r"(encoder)\.convolutions\.(\d+)\.\w+"), 0),
+    (re.compile(r"(decoder)\.cells\.(\d+)\..+"), 0),
+    (re.compile(r"(decoder)\.above\.layers\.\w+?_l(\d+)"), 1),  # above the cell that attends, which is layer 0
+)
+"""Names of the parameters of recurrent and convolutional layers, and what to add to the layer's number."""
+BEFORE_LAYERS, AFTER_LAYERS = -1, 1 << 20
+BESIDE_LAYERS = {"encoder.widen": BEFORE_LAYERS, "decoder.attention": BEFORE_LAYERS, "decoder.readout": AFTER_LAYERS}
+"""The other parts of a recurrent encoder or decoder, and their places beside its layers."""
 
 
 def parts(network: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """The parameters of each sublayer and embedding, from the input to the output. A norm belongs to its sublayer."""
+    """The parameters of each sublayer, recurrent layer and embedding, from the input to the output.
+
+    A norm belongs to its sublayer. Both directions of a recurrent layer are one part.
+    """
     names: dict[nn.Parameter, list[str]] = {}
     for name, parameter in network.named_parameters(remove_duplicate=False):
         names.setdefault(parameter, []).append(name)
@@ -43,16 +57,30 @@ def _part(names: list[str]) -> str:
     """`encoder.0.mixer.query.weight` and `encoder.0.around_mixer.norm.bias` -> `encoder.0.mixer`."""
     if {"source.embedding.weight", "target.embedding.weight"} <= set(names):
         return "embedding"  # one table for both languages
+    if (layer := _recurrent_layer(names[0])) is not None:
+        return layer
     first, *rest = names[0].split(".")
     if first in FRONTS:
         return ".".join([first, *rest[:1]])
     return ".".join([first, *rest[:2]]).replace("around_", "") if rest and rest[0].isdigit() else first
 
 
+def _recurrent_layer(name: str) -> str | None:
+    """`encoder.stack.layers.weight_ih_l1_reverse` -> `encoder.1`, `decoder.readout.bias` -> `decoder.readout`; None: another part."""
+    if name.startswith("decoder.cell."):
+        return "decoder.0"
+    for pattern, below in RECURRENT_LAYERS:
+        if (layer := pattern.fullmatch(name)) is not None:
+            return f"{layer[1]}.{int(layer[2]) + below}"
+    return next((part for part in BESIDE_LAYERS if name.startswith(f"{part}.")), None)
+
+
 def _place(part: str) -> tuple[int, int, int]:
     """Sort key of a part, from the input to the output. Unknown parts come last."""
     if part.startswith(FRONTS):
         return _rank(part, INPUT_TO_OUTPUT), 0, 0
+    if part in BESIDE_LAYERS:
+        return _rank(part.split(".")[0], INPUT_TO_OUTPUT), BESIDE_LAYERS[part], 0
     first, number, sublayer = (*part.split("."), "0", "")[:3]
     return _rank(first, INPUT_TO_OUTPUT), int(number), _rank(sublayer, IN_A_BLOCK)
 

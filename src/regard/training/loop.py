@@ -75,6 +75,8 @@ def training(
     batches = _planned(job)
     saved = progress.step
     with make_team(job) as team:
+        if config.start is not None and progress.step == 0 and progress.best is None:
+            yield from _base(job, team)
         while True:
             reason = "interrupted" if team.agree(interrupted()) else _limit(progress, config, len(batches))
             if reason is not None:
@@ -95,6 +97,13 @@ def training(
     if saved != progress.step and team.first:  # interrupted, or early stopping
         yield _save(job)
     yield Stopped(progress.step, progress.seconds, reason)
+
+
+def _base(job: TrainingJob, team: Team) -> Iterator[Event]:
+    """Validate and save the base model of fine-tuning as step 0: it stays the best if nothing beats it."""
+    yield _validate(job, team)
+    if team.first:
+        yield _save(job)
 
 
 def _limit(progress: Progress, config: TrainConfig, batches: int) -> str | None:
@@ -125,6 +134,7 @@ def advance(
         config.learning_rate,
         step=progress.step + 1,
         warmup=config.warmup,
+        full_warmup=config.full_warmup,
         progress=share,
         width=job.settings.width,
     )
@@ -166,6 +176,10 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
     """Validate the weights that a checkpoint would have, and update the best value and the counter of early stopping."""
     progress, config = job.progress, job.settings.train
     measured = team.from_first(lambda: _measured(job))
+    if not math.isfinite(measured.loss) and progress.step == 0:
+        raise TrainError(
+            f"train.start = {config.start!r}: its validation loss is {measured.loss}; start from another model"
+        )
     if not math.isfinite(measured.loss):
         raise TrainError(
             f"step {progress.step}: validation loss {measured.loss}: the weights have exploded; "

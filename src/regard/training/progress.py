@@ -1,9 +1,14 @@
 """The progress of a run: its counters and its limits. A checkpoint stores it as JSON."""
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from regard.data.examples import ExampleSet
 from regard.training.config import TrainConfig
+
+FEW_STEPS = 100
+"""Steps below which a run that is limited by epochs is worth a note: in so few a network learns next to nothing."""
 
 
 @dataclass(slots=True)
@@ -47,3 +52,23 @@ class Progress:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
         return cls(**{field.name: values[field.name] for field in fields(cls)})
+
+
+def note_on_few_steps(config: TrainConfig, examples: ExampleSet) -> str | None:
+    """A note if the epochs of a run are fewer than `FEW_STEPS` steps; None if they are not, or if the user limits the steps."""
+    epochs = config.epochs
+    if epochs is None or config.max_steps is not None:
+        return None
+    if (
+        epochs * len(examples) / config.batch_tokens / config.accumulate > FEW_STEPS
+    ):  # a batch has no more examples than tokens
+        return None
+    batches = len(examples.plan(config.batch_tokens, config.seed, 0))
+    a_pass = math.ceil(batches / config.accumulate)
+    steps = int(epochs) * a_pass + math.ceil((epochs - int(epochs)) * batches / config.accumulate)
+    if steps >= FEW_STEPS:
+        return None
+    return (
+        f"this run has only {steps} steps ({epochs:g} epochs of {a_pass}), and a network hardly learns in fewer than {FEW_STEPS}; "
+        f"raise train.max_epochs ({epochs:g}) or lower train.batch_tokens ({config.batch_tokens})"
+    )

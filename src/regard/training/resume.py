@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.bundle.bundle import check_tensors, read_network, tensor_shapes
 from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import REQUIRED, WEIGHTS, OpenBundle
+from regard.bundle.opened import FOR_RESUMING, REQUIRED, WEIGHTS, OpenBundle
 from regard.bundle.tensors import read_tensors
 from regard.errors import BundleError, TrainError
 from regard.files import remove_leftovers
@@ -22,7 +22,7 @@ from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
 from regard.training.objective import Trained
 from regard.training.optimizer import Optimizer
-from regard.training.progress import Progress
+from regard.training.progress import Progress, note_on_few_steps
 
 
 def resumed_job(
@@ -42,7 +42,8 @@ def resumed_job(
     name, complaints = newest_valid(out, objective.bundle.codec_files)
     if name is None and complaints:
         raise TrainError(
-            f"{out}: no checkpoint can be used ({'; '.join(complaints)}); restore one or choose another --out"
+            f"{out}: no checkpoint can be resumed ({'; '.join(complaints)}); restore one or choose another --out, "
+            "with --start to train a model further that lacks only its optimiser"
         )
     torch.manual_seed(settings.train.seed)
     network = objective.bundle.network()
@@ -52,6 +53,8 @@ def resumed_job(
         network.load_state_dict(read_network(base).state_dict())
     if name is None:
         complaints += remarks
+    if name is None and (note := note_on_few_steps(settings.train, objective.examples)) is not None:
+        complaints.append(note)
     network.to(device)
     workers = team_size(device)
     if workers > 1:
@@ -70,7 +73,7 @@ def resumed_job(
     )
     if name is not None:
         complaints += _restore(job, name)
-    cut_back(out / "log.jsonl", job.progress.step)
+    cut_back(out / "log.jsonl", -1 if name is None else job.progress.step)  # without a checkpoint it starts again
     return job, tuple(complaints)
 
 
@@ -112,11 +115,16 @@ def _weights(job: TrainingJob, directory: Path) -> dict[str, Tensor]:
 def _point_at_best(job: TrainingJob, name: str) -> list[str]:
     """Point `best` to the best checkpoint of this step. If it is damaged or missing, the next validation counts as the best."""
     progress = job.progress
-    if progress.best_step == 0:  # no validation yet: `best` can only name a later checkpoint, which is damaged
+    if progress.best is None and progress.best_step == 0:
+        # no validation yet: `best` can only name a later checkpoint, which is damaged
         (job.run / "best").unlink(missing_ok=True)
         return []
     try:
-        verify_manifest(job.run / checkpoint_name(progress.best_step), (*REQUIRED, *job.objective.bundle.codec_files))
+        verify_manifest(
+            job.run / checkpoint_name(progress.best_step),
+            (*REQUIRED, *job.objective.bundle.codec_files),
+            may_lack=FOR_RESUMING,
+        )
     except BundleError as error:
         progress.best, progress.best_step, progress.validations_without_improvement = None, progress.step, 0
         write_pointer(job.run, "best", name)

@@ -200,7 +200,8 @@ def _try_average(job: TrainingJob) -> None:
     regular = [
         directory
         for directory in checkpoints(job.run)
-        if step_of(directory) % config.save_every == 0 or step_of(directory) == job.progress.step
+        if (step_of(directory) % config.save_every == 0 and step_of(directory) > 0)  # step 0 is the base
+        or step_of(directory) == job.progress.step
     ]
     averaged = [directory for directory in regular[-config.average :] if _is_sound(directory)]
     if len(averaged) < 2:

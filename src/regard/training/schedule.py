@@ -39,12 +39,15 @@ def noam(step: int, warmup: int, width: int) -> float:
     return float(width**-0.5 * min(step**-0.5, step * max(warmup, 1) ** -1.5))
 
 
-def learning_rate(schedule: str, highest: float, *, step: int, warmup: int, progress: float, width: int) -> float:
+def learning_rate(
+    schedule: str, highest: float, *, step: int, warmup: int, progress: float, width: int, full_warmup: bool = False
+) -> float:
     """The learning rate of a step, counted from 1, when the share `progress` (0 to 1) of the run is done.
 
-    The warm-up takes `warmup` steps, but at most a fifth of the run. Noam's formula has its own warm-up.
+    The warm-up takes `warmup` steps, but at most a fifth of the run unless `full_warmup`. Noam's formula has its own warm-up.
     """
     if schedule == "noam":
         return highest * noam(step, warmup, width)
-    rise = min(1.0, max(step / warmup, progress / LONGEST_WARMUP)) if warmup else 1.0
+    at_least = 0.0 if full_warmup else progress / LONGEST_WARMUP
+    rise = min(1.0, max(step / warmup, at_least)) if warmup else 1.0
     return highest * rise * DECAYS[schedule](step, warmup, min(progress, 1.0))

@@ -1,0 +1,62 @@
+"""`regard train` from a base model, and with too few steps, as a user sees it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command
+
+
+def test_fine_tuning_shows_its_base_and_says_when_nothing_beat_it(
+    command: Command, small_run: Path, tmp_path: Path
+) -> None:
+    def further(name: str, rate: float) -> tuple[str, str]:
+        sets = ("train.max_steps=4", "train.batch_tokens=256", f"train.learning_rate={rate}", "train.select=loss")
+        options = [part for value in ("data.pocket=60", *sets) for part in ("--set", value)]
+        result = command("train", "--start", small_run, "--out", tmp_path / name, *options)
+        assert result.code == 0, result.err
+        return result.err, json.loads((tmp_path / name / "metrics.json").read_text(encoding="utf-8"))["model"]
+
+    harmed, model = further("harmed", 3.0)
+    assert "the base: validation loss" in harmed
+    kept = f"no validation was better than that of the base: {tmp_path / 'harmed'} serves a copy of {small_run}"
+    assert kept in harmed.splitlines()
+    assert model == "checkpoints/step-00000000"
+    again, _ = further("harmed", 3.0)  # it is finished, and says so again
+    assert kept in again.splitlines()
+    better, model = further("better", 1e-3)
+    assert "no validation was better" not in better
+    assert model == "checkpoints/step-00000004"
+
+
+@pytest.mark.parametrize(
+    ("sets", "steps"),
+    [
+        (["train.max_epochs=5"], "10 steps (5 epochs of 2)"),
+        (["train.max_epochs=2.5"], "5 steps (2.5 epochs of 2)"),
+        (["train.max_epochs=3", "train.accumulate=2"], "3 steps (3 epochs of 1)"),
+        (["train.max_epochs=60"], None),
+        (["train.max_steps=3"], None),
+    ],
+)
+def test_a_run_of_few_steps_says_so_and_how_to_have_more(
+    command: Command, tmp_path: Path, sets: list[str], steps: str | None
+) -> None:
+    lines = "".join(f"{'fine' if n % 2 else 'dull'} film {n % 7}\t{'good' if n % 2 else 'bad'}\n" for n in range(300))
+    (tmp_path / "reviews.tsv").write_text(lines, encoding="utf-8")
+    options = [part for value in ["text.kind=word", "model.kind=bag", *sets] for part in ("--set", value)]
+    result = command(
+        "train", "--task", "classify", "--data", tmp_path / "reviews.tsv", "--out", tmp_path / "run", *options
+    )
+    assert result.code == 0, result.err
+    notes = [line for line in result.err.splitlines() if line.startswith("note: this run has only")]
+    if steps is None:
+        assert notes == []
+    else:
+        [note] = notes
+        assert note.startswith(f"note: this run has only {steps}, ")
+        assert "; raise train.max_epochs (" in note
+        assert note.endswith("or lower train.batch_tokens (1024)")
+        done = json.loads((tmp_path / "run/metrics.json").read_text(encoding="utf-8"))["steps"]
+        assert done == int(steps.split()[0])
