@@ -9,6 +9,7 @@ import pytest
 
 import regard
 from cli.conftest import SMALL
+from explain.made import finished_classifier, finished_writer
 from regard.bundle.locate import LOCK
 from regard.errors import TrainError
 from regard.explain.explain import model_facts
@@ -133,6 +134,12 @@ def test_values_of_a_damaged_run_are_left_out(tmp_path: Path) -> None:
     state = run_state(run)
     assert (state.task, state.kind, state.step, state.minutes, state.score) == ("to sing", None, None, None, None)
     assert state.to_json()["state"] == "finished"
+
+
+def test_the_score_is_shown_with_its_name(tmp_path: Path) -> None:
+    writer = run_state(finished_writer(tmp_path / "writer"))
+    assert writer.score_text == "perplexity per word 90.00"
+    assert run_state(finished_classifier(tmp_path / "classifier", wrong=[1])).score_text == "accuracy 95.0 %"
 
 
 def test_a_run_that_is_being_trained(unfinished: Path) -> None:

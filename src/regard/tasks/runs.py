@@ -16,7 +16,7 @@ from regard.bundle.locate import CHECKPOINTS, LOCK, read_pointer
 from regard.bundle.manifest import MANIFEST
 from regard.errors import ConfigError, TrainError
 from regard.files import to_json, write_whole
-from regard.metrics.scores import METRICS, with_added
+from regard.metrics.scores import LINE, METRICS, Metric, with_added
 from regard.settings import read_json
 from regard.tasks.table import TASKS
 
@@ -106,7 +106,10 @@ class RunState:
         if self.score is None:
             return None
         name, value = self.score
-        return METRICS[name].line(value) if name in METRICS else f"{name} {value:.3f}"
+        row = METRICS.get(name, Metric(name, name, digits=3))
+        return LINE.format(
+            heading=row.heading, value=row.scale * value, digits=row.digits, unit=f" {row.unit}".rstrip()
+        )
 
     @property
     def go_on(self) -> str | None:
