@@ -26,13 +26,15 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Report counts, lengths, duplicates, outliers, empty and mis-encoded lines, with their line numbers."""
+    from regard.activity import activity
     from regard.cli.streams import open_output
     from regard.data.check import check_corpus
     from regard.errors import ConfigError
 
     if (src is None) != (tgt is None) or (src is None) == (pairs is None):
         raise ConfigError("give --src F --tgt F, or --pairs F")
-    report = check_corpus(src, tgt, pairs, (src_lang, tgt_lang))
+    with activity("reading the corpus"):
+        report = check_corpus(src, tgt, pairs, (src_lang, tgt_lang))
     with open_output(None) as stream:
         stream.write(
             json.dumps(report.to_dict(), ensure_ascii=False) + "\n" if as_json else report.to_text().rstrip("\n") + "\n"

@@ -24,7 +24,9 @@ from regard.cli import (
     train,
     translate,
 )
+from regard.cli.display import shown_activities
 from regard.cli.extension_flag import with_extensions
+from regard.cli.streams import print_status
 from regard.errors import RegardError
 
 USER_MISTAKE, INTERRUPTED = 2, 130
@@ -69,7 +71,8 @@ def run() -> None:
     warnings.showwarning = _one_line_warning
     threading.excepthook = _thread_excepthook
     try:
-        code = app(standalone_mode=False)
+        with shown_activities():
+            code = app(standalone_mode=False)
         sys.stdout.flush()
     except RegardError as error:
         code = _print_error(str(error))
@@ -93,7 +96,7 @@ def _print_error(message: str) -> int:
 
 
 def _one_line_warning(message: Warning | str, *where: object, **_: object) -> None:
-    print(f"regard: warning: {message}", file=sys.stderr)  # noqa: T201
+    print_status(f"regard: warning: {message}")
 
 
 def _thread_excepthook(failure: threading.ExceptHookArgs) -> None:

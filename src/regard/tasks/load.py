@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
@@ -74,4 +75,5 @@ def _load(
     engine: Engine = "auto",
     precision: Precision = "float32",
 ) -> Any:
-    return TASKS[task].load(opened_for(task, path), device, engine, precision)
+    with activity("loading the model"):
+        return TASKS[task].load(opened_for(task, path), device, engine, precision)
