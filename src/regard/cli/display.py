@@ -71,8 +71,7 @@ class Display:
         with self._lock:
             self._timer = None
             if self._current is not None and self._bar is None and not self._hidden:
-                self._bar = Bar()
-                self._bar.update(*_shown(self._current))
+                self._bar = Bar(*_shown(self._current))
 
 
 _display: Display | None = None  # of the running command, if stderr is a terminal
