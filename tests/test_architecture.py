@@ -9,7 +9,14 @@ import pytest
 import regard
 
 ROOT = Path(regard.__file__).parent
-FOUNDATION = {"errors", "settings", "files", "extensions"}  # modules that every room may import: docs/decisions/0001
+FOUNDATION = {
+    "errors",
+    "settings",
+    "files",
+    "extensions",
+    "activity",
+    "machine",
+}  # modules that every room may import: docs/decisions/0001
 ROOMS: dict[str, set[str]] = {
     "ops": set(),
     "text": set(),

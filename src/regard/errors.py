@@ -21,6 +21,10 @@ class TextError(RegardError):
     """A tokeniser that cannot be learned or read."""
 
 
+class InputTypeError(RegardError, TypeError):
+    """An argument of the API that is not a list of texts."""
+
+
 class BundleError(RegardError):
     """A model directory that is missing, incomplete, damaged or of another format."""
 

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +45,18 @@ def disk_errors(path: Path) -> Iterator[None]:
         if error.errno == errno.EISDIR:
             raise DiskError(f"{path}: a directory is there, not a file; {elsewhere}") from error
         raise
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be written, before the work that would fill it."""
+    with disk_errors(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, str(path))
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, str(folder))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, str(folder))
 
 
 @contextmanager
@@ -85,6 +98,17 @@ def write_whole(path: Path, content: str | bytes) -> None:
         except BaseException:
             staging.unlink(missing_ok=True)
             raise
+
+
+def follow_umask(path: Path) -> None:
+    """Give a file the permissions of a new file in its directory; some libraries write files that only the user may read."""
+    with disk_errors(path):
+        new = _staging_path(path)
+        new.touch()
+        try:
+            path.chmod(stat.S_IMODE(new.stat().st_mode))
+        finally:
+            new.unlink()
 
 
 def remove_whole(path: Path) -> None:

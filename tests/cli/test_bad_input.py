@@ -289,3 +289,13 @@ def test_data_check_names_the_lines(command, files: Path) -> None:
     assert bad.code == 2
     assert "2" in bad.out
     assert "--src" in complaint(command("data", "check", "--src", files / "a.fr"))
+
+
+def test_another_language_is_told_once_and_changes_nothing(command, small_run) -> None:
+    lines = ["je suis étudiant", "Привет, как дела?", "Мальчик играет в мяч"]
+    result = command("translate", small_run, "--beam", "1", stdin="\n".join(lines) + "\n")
+    assert result.code == 0
+    assert result.out.count("\n") == 3
+    assert result.err == (
+        "regard: warning: line 2: most of it is unknown to the vocabulary; this model reads fr (this is told once)\n"
+    )

@@ -165,3 +165,37 @@ def test_a_pair_that_is_too_long_is_told_by_its_line(command, small_run, tmp_pat
     assert len(result.out.splitlines()) == 300
     assert result.err.count("\n") == 1
     assert "line 281 is longer than" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--mask", "chien"], "no word 'chien'"),
+        (["--replace", "chien=chat"], "no word 'chien'"),
+        (["--without", "cross.9.1"], "this model has"),
+        (["--target", "the cat", "--beam", "0"], "beam = 0"),
+        (["--target", "the cat", "--alpha", "-1"], "alpha"),
+        (["--out", "folder.html"], "a directory is there"),
+        (["--out", "file/page.html"], "is a file and not a directory"),
+    ],
+)
+def test_mistakes_are_told_before_the_work(
+    command,
+    small_run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: str,
+) -> None:
+    def work(*_: object) -> None:
+        raise AssertionError("it has begun to explain")
+
+    monkeypatch.setattr("regard.explain.explain.capture", work)  # the first thing after the translation
+    monkeypatch.setattr("regard.tasks.translate.translator.Translator.search", work)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "file").touch()
+    result = command("explain", small_run, SENTENCE, "--beside", small_run, *arguments)
+    assert result.code == 2
+    assert words in result.err
+    assert result.err.count("\n") == 1

@@ -158,7 +158,9 @@ def test_an_added_row_is_shown_while_training(added: Metric, capsys: pytest.Capt
                 best=True,
             )
         )
-    line = "step 10: validation loss 1.000, perplexity 2.70, BLEU 3.00, common start 75.6 % (best so far)"
+    line = (
+        "step 10: validation loss 1.000, perplexity 2.70, BLEU 3.00, common start 75.6 % by greedy search (best so far)"
+    )
     assert line in capsys.readouterr().err
     assert (
         metrics_summary({"set": "test", "sentences": 5, added.name: 0.5})

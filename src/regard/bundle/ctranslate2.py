@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
+from regard.activity import activity
 from regard.bundle import format1
 from regard.bundle.config import BundleSettings
 from regard.bundle.manifest import MEND, identity, verify_manifest, write_manifest
@@ -65,7 +66,7 @@ def converted(bundle: OpenBundle, precision: Precision) -> Path:
     with _locked(path):
         if not _is_sound(path):
             remove_whole(path)
-            with whole_directory(path) as staging:
+            with activity("converting the model for CTranslate2"), whole_directory(path) as staging:
                 convert(bundle, precision, staging)
                 write_manifest(staging)
     return path

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.bundle.manifest import MEND
 from regard.errors import BundleError
-from regard.files import disk_errors
+from regard.files import disk_errors, follow_umask
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -29,6 +29,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
             save_file(plain, path)
         except SafetensorError as error:
             raise _system_error(error) from error
+    follow_umask(path)
 
 
 def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Tensor]:

@@ -2,32 +2,39 @@
 
 
 class Bar:
-    """A rich progress bar with a text beside it. Lines can be printed above it."""
+    """A rich progress bar with a title before it and a text behind it. Lines can be printed above it."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, fraction: float | None, text: str) -> None:
+        """The arguments are those of `update`."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
         self._progress = Progress(
-            TextColumn(title),
+            TextColumn("{task.fields[title]}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             console=Console(stderr=True),
             transient=True,
+            redirect_stdout=False,  # results go to stdout, never through the bar
+            redirect_stderr=False,
         )
-        self._task = self._progress.add_task("", total=1.0)
+        self._task = self._progress.add_task("", total=1.0, title=title)
+        self._title = ""
+        self.update(title, fraction, text)
         self._progress.start()
+        self._progress.console.show_cursor(True)  # a process that is killed would leave the terminal without a cursor
 
-    def update(self, progress: float | None, text: str) -> None:
-        """Redraw the bar. `progress`: the fraction done; None if it is unknown."""
-        if progress is None:
-            self._progress.update(self._task, total=None, description=text)
-        else:
-            self._progress.update(self._task, completed=progress, description=text)
+    def update(self, title: str, fraction: float | None, text: str) -> None:
+        """Redraw the bar. `fraction`: the share that is done; None if it is unknown."""
+        total, done = (None, 0.0) if fraction is None else (1.0, fraction)
+        self._progress.update(self._task, total=total, completed=done, title=title, description=text)
+        if title != self._title:  # the rest can wait for the next of ten refreshes a second
+            self._title = title
+            self._progress.refresh()
 
     def print(self, line: str) -> None:
-        self._progress.console.print(line, markup=False, highlight=False)
+        self._progress.console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def close(self) -> None:
         self._progress.stop()

@@ -113,9 +113,10 @@ def thread_limit(jobs: int) -> dict[str, str]:
     """The environment of each of `jobs` processes that share this machine: an equal share of its threads. Alone: all, as without it."""
     if jobs == 1:
         return {}
-    from regard.data.processes import WORKERS_VARIABLE, usable_processors
+    from regard.data.processes import WORKERS_VARIABLE
+    from regard.machine import usable_cores
 
     given = os.environ.get("OMP_NUM_THREADS", "")
-    threads = int(given) if given.isdecimal() and int(given) else usable_processors()
+    threads = int(given) if given.isdecimal() and int(given) else usable_cores()
     share = str(max(1, threads // jobs))
     return {WORKERS_VARIABLE: os.environ.get(WORKERS_VARIABLE, share), "OMP_NUM_THREADS": share}

@@ -28,13 +28,14 @@ def classify(
     """Print the label of each line; where words have labels, each word with its label, and a blank line after each text."""
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
-    from regard.cli.lines import process_lines
+    from regard.cli.lines import process_lines, quiet_if_typed
     from regard.data.readers import display_name
     from regard.tasks.load import load_classifier
 
     path = find_bundle(bundle)
-    processor = ClassifyLines(load_classifier(path, device), as_json, display_name(input_file))
-    process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
+    with quiet_if_typed(input_file):
+        processor = ClassifyLines(load_classifier(path, device), as_json, display_name(input_file))
+        process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class ClassifyLines:
     name = "classifying"
     max_batch_width = None  # the classifier batches by itself
 
-    def parse(self, lines: list[str]) -> list[str]:
+    def parse(self, first: int, lines: list[str]) -> list[str]:
         """The lines unchanged."""
         return lines
 

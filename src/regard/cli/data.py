@@ -36,6 +36,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a corpus.")] = False,
 ) -> None:
     """Report counts, lengths, repeats, and with line numbers what is empty, mis-encoded, swapped or misaligned."""
+    from regard.activity import activity
     from regard.cli.corpora import check_numbers
     from regard.cli.streams import open_output
     from regard.data.check import check_corpus
@@ -52,10 +53,11 @@ def check(
     if [path for corpus in corpora for path in corpus].count("-") > 1:
         raise ConfigError("standard input '-' can be read only once; give the others as files")
     score = None if model is None else _scorer(model)
-    reports = (check_corpus(*corpus, (src_lang, tgt_lang), model=score) for corpus in corpora)
     usable = True
     with open_output(None) as stream:
-        for number, report in enumerate(reports):
+        for number, corpus in enumerate(corpora):
+            with activity("reading the corpus"):
+                report = check_corpus(*corpus, (src_lang, tgt_lang), model=score)
             text = json.dumps(report.to_dict(), ensure_ascii=False) if as_json else report.to_text().rstrip("\n")
             stream.write(f"{text}\n" if as_json or not number else f"\n{text}\n")
             usable &= report.usable

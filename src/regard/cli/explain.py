@@ -37,23 +37,33 @@ def explain(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Show where a model looks while it translates a sentence, and why it said what it said."""
+    from regard.activity import activity
     from regard.cli.streams import open_output
-    from regard.explain.explain import explain as explained
-    from regard.explain.sentence_page import check_suffix, write_explanations
-    from regard.explain.what_if import Change, parse_head, parse_replacement
-    from regard.tasks.load import load_translator
+
+    with activity("loading torch"):
+        from regard.explain.explain import check_request
+        from regard.explain.explain import explain as explained
+        from regard.explain.sentence_figure import check_drawable
+        from regard.explain.sentence_page import PICTURES, check_output, write_explanations
+        from regard.explain.what_if import Change, parse_head, parse_replacement
+        from regard.tasks.load import load_translator
 
     if out is not None:
-        check_suffix(out)
+        check_output(out)
     changes = [
         *(Change(prefix=text) for text in prefix or ()),
         *(Change(replace=parse_replacement(text)) for text in replace or ()),
         *(Change(mask=word) for word in mask or ()),
         *(Change(head=parse_head(text)) for text in without or ()),
     ]
+    models = {path: load_translator(path, device, engine="torch") for path in (bundle, *(beside or ()))}
+    for path, model in models.items():  # before the slow work for the first of them
+        if out is not None and out.suffix in PICTURES and model.bundle is not None:
+            check_drawable(path.resolve().name, aligns=model.bundle.config.aligns)
+        check_request(model, sentence, target=target, beam=beam, alpha=alpha, changes=changes)
     explanations = [
         explained(
-            load_translator(path, device, engine="torch"),
+            models[path],
             sentence,
             target=target,
             beam=beam,

@@ -4,18 +4,16 @@ With `-o FILE` an interrupted command can be resumed. The processing itself is a
 """
 
 import hashlib
-import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from regard.cli.bar import Bar
+from regard.activity import Activity, activity
+from regard.cli.display import hidden_bar
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,8 @@ class LineProcessor(Protocol[Item]):
         """The most padded width (lines times the widest) of a batch; None: a window is one batch."""
         ...
 
-    def parse(self, lines: list[str]) -> list[Item]:
-        """The lines as items to process."""
+    def parse(self, first: int, lines: list[str]) -> list[Item]:
+        """The lines of a window as items to process. `first`: the number of its first line. Windows come in order."""
         ...
 
     def width(self, item: Item) -> int:
@@ -61,25 +59,31 @@ def process_lines(
     processor: LineProcessor[Item], input_file: str, output_file: str | None, *, settings: Mapping[str, Any]
 ) -> None:
     """Process all lines of `input_file` into `output_file`. `settings`: what must be the same to resume an interrupted command."""
-    from regard.cli.streams import refuse_own_input
+    from regard.cli.streams import print_status, refuse_own_input
     from regard.engine.stream import LARGEST_WINDOW, streamed
     from regard.errors import DataError
+    from regard.machine import usable_cores
 
     refuse_own_input(output_file, input_file)
-    interactive = input_file == "-" and sys.stdin.isatty()  # the user waits for the result of each line
+    interactive = _is_typed(input_file)
     source = _InputLines(input_file)
-    with _destination(output_file, settings, source) as write, _ProgressBar(processor.name, source) as progress:
+    with (
+        hidden_bar() if _on_terminal(output_file) else nullcontext(),
+        _destination(output_file, settings, source) as write,
+        activity(processor.name) as progress,
+    ):
+        speed = _Speed(progress, source)
         pending: list[_Window] = []
 
         def items() -> Iterator[tuple[int, list[Item]]]:
             for window in source.windows(1 if interactive else LARGEST_WINDOW):
                 pending.append(window)
-                yield window.first, processor.parse(window.texts)
+                yield window.first, processor.parse(window.first, window.texts)
 
         batches = streamed(
             items(),
             processor.process,
-            threads=2 * len(os.sched_getaffinity(0)),
+            threads=2 * usable_cores(),
             width=processor.width,
             together=processor.max_batch_width,
             ahead=0 if interactive else 1,
@@ -91,12 +95,27 @@ def process_lines(
                     results[place] = LineResult("\n")  # an empty line in every output format
                 for result in results:
                     for remark in result.remarks:
-                        progress.print_status(remark)
+                        print_status(remark)
                 write("".join(result.lines for result in results), window)
-                progress.update(window)
+                speed.report(window)
     if source.invalid:
         first, count = source.invalid[0], len(source.invalid)
         raise DataError(f"{first}; lines that are not UTF-8, here {count:,}, are empty in the output")
+
+
+def quiet_if_typed(input_file: str) -> AbstractContextManager[None]:
+    """No bar during the block if the input is typed: it would overwrite what the user types."""
+    return hidden_bar() if _is_typed(input_file) else nullcontext()
+
+
+def _is_typed(input_file: str) -> bool:
+    """Whether a person types the input and waits for the result of each line."""
+    return input_file == "-" and sys.stdin.isatty()
+
+
+def _on_terminal(output_file: str | None) -> bool:
+    """Whether results appear on a terminal, line by line."""
+    return output_file in (None, "-") and sys.stdout is not None and sys.stdout.isatty()
 
 
 @dataclass(frozen=True)
@@ -195,45 +214,21 @@ def _destination(
         yield append
 
 
-class _ProgressBar:
-    """A progress bar if stderr is a terminal: lines per second, and the time left if the input's size is known."""
+class _Speed:
+    """Reports the lines per second, and the time left if the input's size is known."""
 
-    def __init__(self, name: str, source: _InputLines) -> None:
-        self._name, self._source = name, source
-        self._began = time.monotonic()
-        self._before: tuple[int, int] | None = None  # lines and bytes that an earlier command processed
-        self._bar: Bar | None = None
+    def __init__(self, progress: Activity, source: _InputLines) -> None:
+        self._progress, self._size = progress, source.size
+        self._before = (source.lines, source.bytes)  # what an earlier command processed
 
-    def __enter__(self) -> "_ProgressBar":
-        if sys.stderr.isatty():
-            from regard.cli.bar import Bar
-
-            self._bar = Bar(self._name)
-        self._before = (self._source.lines, self._source.bytes)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def print_status(self, message: str) -> None:
-        from regard.cli.streams import print_status
-
-        if self._bar is None:
-            print_status(message)
-        else:
-            self._bar.print(message)
-
-    def update(self, window: _Window) -> None:
+    def report(self, window: _Window) -> None:
+        """The lines up to the end of the window are done."""
         from regard.cli.bar import clock
 
-        if self._bar is None or self._before is None:
-            return
-        lines, size = window.first + len(window.texts), self._source.size
-        seconds = max(time.monotonic() - self._began, 1e-9)
-        text = f"{lines:,} lines  {(lines - self._before[0]) / seconds:,.0f} lines/s"
-        if size is None:
-            self._bar.update(None, text)
+        lines, seconds = window.first + len(window.texts), max(self._progress.seconds, 1e-9)
+        note = f"{lines:,} lines  {(lines - self._before[0]) / seconds:,.0f} lines/s"
+        if self._size is None:
+            self._progress.report(None, note)
         else:
-            left = seconds * max(0, size - window.end) / max(1, window.end - self._before[1])
-            self._bar.update(min(1.0, window.end / max(1, size)), f"{text}  {clock(left)} left")
+            left = seconds * max(0, self._size - window.end) / max(1, window.end - self._before[1])
+            self._progress.report(min(1.0, window.end / max(1, self._size)), f"{note}  {clock(left)} left")

@@ -27,7 +27,9 @@ from regard.cli import (
     train,
     translate,
 )
+from regard.cli.display import shown_activities
 from regard.cli.extension_flag import with_extensions
+from regard.cli.streams import print_status
 from regard.cli.verbs import VerbApp
 from regard.errors import RegardError
 
@@ -75,7 +77,8 @@ def run() -> None:
     warnings.showwarning = _one_line_warning
     threading.excepthook = _thread_excepthook
     try:
-        code = app(standalone_mode=False)
+        with shown_activities():
+            code = app(standalone_mode=False)
         sys.stdout.flush()
     except RegardError as error:
         code = _print_error(str(error))
@@ -111,7 +114,7 @@ def _print_error(message: str) -> int:
 
 
 def _one_line_warning(message: Warning | str, *where: object, **_: object) -> None:
-    print(f"regard: warning: {message}", file=sys.stderr)  # noqa: T201
+    print_status(f"regard: warning: {message}")
 
 
 def _thread_excepthook(failure: threading.ExceptHookArgs) -> None:

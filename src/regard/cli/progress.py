@@ -3,9 +3,11 @@
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
-from regard.cli.bar import Bar, clock
+from regard.activity import Activity, activity
+from regard.cli.bar import clock
 from regard.cli.streams import print_status
 from regard.metrics.scores import METRICS
 from regard.training.events import Event, Preparing, Started, Step, Stopped, Validated
@@ -23,26 +25,28 @@ class TrainingProgress:
         self._first_progress: float | None = None
         self._began = time.monotonic()
         self._last_line = 0.0
-        self._bar = Bar("training") if sys.stderr.isatty() else None
+        self._has_bar = sys.stderr.isatty()
+        self._stage = ExitStack()
+        self._activity: Activity | None = None
 
     def __enter__(self) -> "TrainingProgress":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._end_stage()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Step):
             self._step(event)
             return
-        if isinstance(event, Preparing) and not self._is_time():
-            return
+        if isinstance(event, Preparing):
+            self._report(None, f"{event.doing}, {event.pairs:,} lines", "preparing the corpus")
+            if not self._is_time():
+                return
+        if isinstance(event, Started | Stopped):  # the final evaluation is another activity
+            self._end_stage()
         for line in _lines(event):
-            if self._bar is None:
-                print_status(line)
-            else:
-                self._bar.print(line)
+            print_status(line)
 
     def _step(self, event: Step) -> None:
         self._loss = event.nll if self._loss is None else self._loss + SMOOTHING * (event.nll - self._loss)
@@ -51,10 +55,19 @@ class TrainingProgress:
         if self._first_progress is None:
             self._first_progress, self._began = event.progress, time.monotonic()
         text = f"step {event.step}  loss {self._loss:.3f}  {self._speed:,.0f} tokens/s  {self._left(event.progress)}"
-        if self._bar is not None:
-            self._bar.update(event.progress, text)
-        elif self._is_time():
+        self._report(event.progress, text, "training")
+        if not self._has_bar and self._is_time():
             print_status(f"{text}  learning rate {event.learning_rate:.2e}")
+
+    def _report(self, fraction: float | None, note: str, doing: str) -> None:
+        """Report the progress of the stage `doing`, which begins here if it has not begun."""
+        if self._activity is None:
+            self._activity = self._stage.enter_context(activity(doing))
+        self._activity.report(fraction, note)
+
+    def _end_stage(self) -> None:
+        self._stage.close()
+        self._activity = None
 
     def _is_time(self) -> bool:
         """Whether ten seconds have passed since the last line; if so, restart the count."""
@@ -105,16 +118,19 @@ def _lines(event: Event) -> list[str]:
     if isinstance(event, Validated):
         name = f"step {event.step}" if event.step else "the base"
         star = " (best so far)" if event.best and event.step else ""
+        decoded = any(METRICS[name].judges == "translations" for name in event.scores if name in METRICS)
+        greedy = " by greedy search" if decoded else ""  # the final scores are of a beam
         return [
             f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
-            f"{''.join(f', {score}' for score in shown_scores(event.scores))}{star}",
+            f"{''.join(f', {score}' for score in shown_scores(event.scores))}{greedy}{star}",
             *(
                 f"    {_single_line(sample.source)}\n    -> {_single_line(sample.hypothesis)}"
                 for sample in event.samples[:2]
             ),
         ]
     if isinstance(event, Stopped):
-        return [f"stopped after {_plural(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"]
+        end = f"stopped after {_plural(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"
+        return [end] if event.reason == "interrupted" else [end, "evaluating the best checkpoint .."]
     return []
 
 

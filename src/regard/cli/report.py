@@ -10,8 +10,11 @@ def report(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run, finished or not.")],
 ) -> None:
     """Write report.html into a run directory and print its path."""
+    from regard.activity import activity
     from regard.cli.streams import open_output
-    from regard.explain.run_report import write_run_report
+
+    with activity("loading torch"):
+        from regard.explain.run_report import write_run_report
 
     page = write_run_report(run)
     with open_output(None) as stream:

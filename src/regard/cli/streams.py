@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from regard.cli.display import print_above_bar
 from regard.errors import ConfigError, DiskError
 from regard.files import STAGING_MARK, disk_errors
 
 
 def print_status(message: str) -> None:
-    """Print a message to stderr."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201
+    """Print a message to stderr, above the bar if there is one."""
+    if not print_above_bar(message):
+        print(message, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def refuse_own_input(output: str | None, *inputs: str | None) -> None:

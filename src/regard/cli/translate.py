@@ -3,13 +3,15 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
 from regard.cli import search_flags as flags
 from regard.cli.align import Method
+from regard.files import to_json_line
 from regard.search.options import SearchKeywords
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from regard.cli.lines import LineResult
     from regard.search.options import SearchOptions
     from regard.tasks.checks import Engine
+    from regard.tasks.translate.language_check import LanguageCheck
     from regard.tasks.translate.translation import Source, Translation
     from regard.tasks.translate.translator import Translator
 
@@ -42,6 +45,9 @@ def translate(
         bool, typer.Option("--align", help="Add word alignments after a tab (Pharaoh, source-target).")
     ] = False,
     align_method: Method = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One object a line, with scores, tokens and word alignment.")
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
@@ -50,16 +56,17 @@ def translate(
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
     from regard.cli.align import read_method
-    from regard.cli.lines import process_lines
+    from regard.cli.lines import process_lines, quiet_if_typed
     from regard.engine.constraints import ConstraintWarning
     from regard.engine.input_length import TruncationWarning
 
     options = flags.search_options(search)
     bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
     settings = read_method(align_method, "--align-method")
-    translator = _load(bundles, device, engine, precision)
+    with quiet_if_typed(input_file):
+        translator = _load(bundles, device, engine, precision)
     translator.alignment = settings or translator.alignment
-    processor = TranslateLines(translator, options, with_prefix, with_phrases, align)
+    processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json)
     resume_settings = {
         **asdict(options),
         "with_prefix": with_prefix,
@@ -69,8 +76,9 @@ def translate(
         "engine": engine,
         "precision": precision,
         "models": [identity(path) for path in bundles],
+        **({"json": True} if as_json else {}),  # a file begun before there was --json can be resumed
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), quiet_if_typed(input_file):
         warnings.simplefilter("ignore", TruncationWarning)  # reported with the line's number
         warnings.simplefilter("ignore", ConstraintWarning)
         processor.check()
@@ -78,11 +86,12 @@ def translate(
 
 
 class Line(NamedTuple):
-    """The parsed fields of an input line."""
+    """The parsed fields of an input line, and a warning of its language."""
 
     source: "Source"
     prefix: str
     phrases: Sequence[str]
+    warning: str | None
 
 
 @dataclass(frozen=True)
@@ -94,11 +103,19 @@ class TranslateLines:
     with_prefix: bool
     with_phrases: bool
     align: bool
+    as_json: bool = False
 
     name = "translating"
 
+    @cached_property
+    def language(self) -> "LanguageCheck":
+        """Notices lines in another language."""
+        from regard.tasks.translate.language_check import LanguageCheck
+
+        return LanguageCheck(self.translator.tokenizers, self.translator.languages)
+
     def check(self) -> None:
-        """Refuse invalid options before any input is read."""
+        """Refuse invalid options, and load what the search needs, before any input is read."""
         constrained = int(self.with_prefix or self.with_phrases)
         self.translator.search(
             [""] * constrained,
@@ -106,6 +123,7 @@ class TranslateLines:
             prefixes=["a"] * constrained if self.with_prefix else None,
             phrases=[["a"]] * constrained if self.with_phrases else None,
         )
+        self.translator.prepare(self.options, constrained=bool(constrained))
 
     @property
     def max_batch_width(self) -> int | None:
@@ -114,11 +132,14 @@ class TranslateLines:
 
         return None if self.options.draws else FAST_BATCH_TOKENS  # random draws depend on the position in the window
 
-    def parse(self, lines: list[str]) -> list[Line]:
+    def parse(self, first: int, lines: list[str]) -> list[Line]:
         """The lines, encoded as tokens."""
         texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
-        empty = [""] * len(texts)
-        return [*map(Line, self.translator.read(texts), prefixes or empty, phrases or empty)]
+        empty, sources = [""] * len(texts), self.translator.read(texts)
+        warnings: list[str | None] = [None] * len(texts)
+        if (suspicious := self.language.warning(first, sources)) is not None:
+            warnings[suspicious[0]] = suspicious[1]
+        return [*map(Line, sources, prefixes or empty, phrases or empty, warnings)]
 
     def width(self, line: Line) -> int:
         """The number of source tokens."""
@@ -134,17 +155,20 @@ class TranslateLines:
             options,
             prefixes=[line.prefix for line in lines] if self.with_prefix else None,
             phrases=[line.phrases for line in lines] if self.with_phrases else None,
-            scores=options.nbest > 1,  # only n-best output prints them
+            scores=self.as_json or options.nbest > 1,  # other output does not print them
         )
         return [
             LineResult(
-                "".join(f"{line}\n" for line in self._lines(first + place, translation)),
-                tuple(self._remarks(first + place, translation)),
+                "".join(f"{text}\n" for text in self._lines(first + place, translation)),
+                tuple(self._remarks(first + place, line, translation)),
             )
-            for place, translation in zip(places, translations, strict=True)
+            for place, line, translation in zip(places, lines, translations, strict=True)
         ]
 
     def _lines(self, number: int, translation: "Translation") -> Iterator[str]:
+        if self.as_json:
+            yield to_json_line(self._record(translation)).rstrip("\n")
+            return
         if self.options.nbest == 1:
             yield f"{translation.text}\t{_pharaoh(translation)}" if self.align else translation.text
             return
@@ -153,8 +177,36 @@ class TranslateLines:
             fields = [str(number), alternative.text, f"F0={alternative.logprob:.6f}", f"{rank:.6f}"]
             yield " ||| ".join([*fields, _pharaoh(alternative)] if self.align else fields)
 
-    def _remarks(self, number: int, translation: "Translation") -> Iterator[str]:
+    def _record(self, translation: "Translation") -> dict[str, Any]:
+        """The JSON object of a line; docs/decoding.md describes its keys."""
+        record: dict[str, Any] = {"source": translation.source, **self._fields(translation)}
+        if translation.truncated:
+            record["truncated"] = True
+        if self.options.nbest > 1:
+            record["nbest"] = [self._fields(alternative) for alternative in translation.alternatives]
+        return record
+
+    def _fields(self, translation: "Translation") -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "translation": translation.text,
+            "score": translation.score,
+            "logprob": translation.logprob,
+            "finished": translation.finished,
+            "tokens": translation.tokens,
+            "alignment": translation.alignment if self.translator.aligns else None,
+        }
+        if translation.utility is not None:
+            fields["utility"] = translation.utility
+        if translation.unmet:
+            fields["unmet"] = translation.unmet
+        if translation.proof is not None:
+            fields["proof"] = asdict(translation.proof)
+        return fields
+
+    def _remarks(self, number: int, line: Line, translation: "Translation") -> Iterator[str]:
         """Warnings and proofs for a line, printed to stderr."""
+        if line.warning is not None:
+            yield f"regard: warning: {line.warning}"
         if translation.truncated:
             limit = f"longer than {self.translator.max_tokens} tokens"
             yield f"regard: warning: line {number + 1} is {limit}; its end was not read"

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from regard.errors import ConfigError, DataError
+from regard.machine import usable_cores
 
 WORKERS_VARIABLE = "REGARD_WORKERS"
 MOST = 8  # this one process reads for all workers, and cannot feed more
@@ -32,15 +33,10 @@ def default_workers() -> int:
     """$REGARD_WORKERS, else the number of usable processors, at most `MOST`."""
     wanted = os.environ.get(WORKERS_VARIABLE)
     if wanted is None:
-        return min(MOST, usable_processors())
+        return min(MOST, usable_cores())
     if not wanted.isdecimal() or int(wanted) < 1:
         raise ConfigError(f"{WORKERS_VARIABLE} = {wanted!r}: must be a number of processes, 1 or more")
     return int(wanted)
-
-
-def usable_processors() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ordered_map(

@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision, converted, reach
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
+from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
@@ -44,7 +46,7 @@ class Ct2Search:
 
     def __init__(self, bundle: OpenBundle, precision: Precision, workers: int | None = None) -> None:
         self._bundle, self._precision = bundle, precision
-        self._workers = workers or len(os.sched_getaffinity(0))
+        self._workers = workers or usable_cores()
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
@@ -62,6 +64,10 @@ class Ct2Search:
         if longest + 1 > reach(self._bundle.config):
             return f"max_length = {longest}"
         return None
+
+    def prepare(self) -> None:
+        """Convert the bundle if that was not done before, and open it."""
+        _ = self._translator
 
     def search(
         self,
@@ -158,9 +164,11 @@ class Ct2Search:
             )
             pending += zip(batch, answers, strict=True)
         outputs_of: dict[int, Outputs] = {}
-        for number, answer in pending:
-            result = answer.result()
-            outputs_of[number] = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
+        with activity("translating", len(pending), "sentences") as progress:
+            for number, answer in pending:
+                result = answer.result()
+                outputs_of[number] = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
+                progress.advance()
         return [outputs_of[number] for number in range(len(sources))]
 
     @property

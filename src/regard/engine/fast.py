@@ -20,6 +20,10 @@ class FastSearch(Protocol):
         """An option that it does not support; None: it supports this search. longest: the largest limit."""
         ...
 
+    def prepare(self) -> None:
+        """Load or convert the model now. Raises a `BundleError` or `DiskError` if that is not possible."""
+        ...
+
     def search(
         self,
         sources: Sequence[Sequence[int]],
@@ -52,18 +56,33 @@ class FastPath:
         scores: bool,
     ) -> list[list[Hypothesis]] | None:
         """The engine's hypotheses; None if there is no engine or it does not support this search."""
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return None
-        missing = "prefixes and phrases" if constraints else self._engine.obstacle(options, max(limits, default=0))
+        missing = "prefixes and phrases" if constraints else engine.obstacle(options, max(limits, default=0))
         if missing is not None:
             if self._only:
                 raise SearchError(f"{missing}: not with engine = 'ct2'; use engine = 'torch'")
             return None
+        if sources and not self._loaded():
+            return None
+        return engine.search(sources, limits, options, batch_tokens, scores)
+
+    def prepare(self, options: SearchOptions) -> bool:
+        """Load the engine now if it supports such a search, of whatever length. False: it is not used for it."""
+        return self._engine is not None and self._engine.obstacle(options, 0) is None and self._loaded()
+
+    def _loaded(self) -> bool:
+        """Whether the engine is loaded now. False: it cannot be, and is not used any more."""
+        engine = self._engine
+        if engine is None:
+            return False
         try:
-            return self._engine.search(sources, limits, options, batch_tokens, scores)
-        except (BundleError, DiskError) as error:  # it could not be loaded or converted
+            engine.prepare()
+        except (BundleError, DiskError) as error:
             if self._only:
                 raise
-            warnings.warn(f"{error}; translating with torch", stacklevel=2)
+            warnings.warn(f"{error}; translating with torch", stacklevel=3)
             self._engine = None
-            return None
+            return False
+        return True

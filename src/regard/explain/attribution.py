@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.activity import activity
 from regard.explain.arrays import NamedArray
 from regard.explain.capture import token_logprobs
 from regard.explain.explanation import Agreement, Attribution, Side
@@ -39,7 +40,8 @@ def attribute(
     word_tokens = [
         [token for token, word in enumerate(source.word_of) if word == number] for number in range(len(source.words))
     ]
-    occluded = occlusion(model, source_ids, target_ids, word_tokens)
+    with activity("occlusion"):
+        occluded = occlusion(model, source_ids, target_ids, word_tokens)
     gradients, gap = complete_gradients(model, source_ids, target_ids)
     by_word = torch.stack([gradients[:, tokens].sum(dim=1) for tokens in word_tokens], dim=1)
     return Attribution(
@@ -70,7 +72,8 @@ def complete_gradients(model: Translator, source: list[int], target: list[int]) 
     cost = (len(target) + 1) * (max(len(source), len(target)) + 1)
     affordable = [points for points in POINTS if points * cost <= MOST_GRADIENTS]
     for points in affordable or POINTS[:1]:
-        gradients = integrated_gradients(model, source, target, points)
+        with activity(f"integrated gradients, {points} points"):
+            gradients = integrated_gradients(model, source, target, points)
         gap = (actual - baseline) - gradients.sum(dim=1)
         if float(gap.abs().max()) <= GAP * float((actual - baseline).abs().max()):
             break

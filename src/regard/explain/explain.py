@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 import torch
 
+from regard.activity import activity
 from regard.bundle.config import AlignmentConfig
 from regard.errors import ConfigError, DataError
 from regard.explain.arrays import NamedArray
@@ -16,8 +17,10 @@ from regard.explain.explanation import ATTENTIONS, Explanation, ModelFacts, Outp
 from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
 from regard.explain.structure import structure
-from regard.explain.what_if import Change, what_if
+from regard.explain.what_if import Change, check_changes, what_if
 from regard.models.config import RecurrentConfig, TransformerConfig
+from regard.search.options import SearchOptions
+from regard.tasks.checks import check_text
 from regard.tasks.translate.alignment import best_links, token_weights, word_weights
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translator import Translator
@@ -46,20 +49,55 @@ def explain(
     `parts`: the costly parts to include (by default all). `changes`: interventions to try. `name`: the name to show for the model.
     """
     parts = PARTS if parts is None else parts
+    check_request(model, text, target=target, beam=beam, alpha=alpha, parts=parts, changes=changes)
+    with activity("explaining"):
+        return _explanation(model, text, target, beam, alpha, parts, changes, name)
+
+
+def check_request(
+    model: Translator,
+    text: str,
+    *,
+    target: str | None = None,
+    beam: int = 5,
+    alpha: float = 1.0,
+    parts: Collection[Part] = (),
+    changes: Sequence[Change] = (),
+) -> None:
+    """Refuse what `explain` cannot do, without its slow work. The arguments are those of `explain`."""
+    check_text(text)
+    if target is not None:
+        check_text(target, "target")
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise ConfigError(f"part {unknown[0]!r} of an explanation: not one of {', '.join(PARTS)}")
+    SearchOptions(beam=beam, alpha=alpha)
     source_ids = model.tokenizers.source.encode(text)
     if not source_ids:
         raise DataError(f"{text!r}: nothing to explain; give a sentence")
+    target_ids = [] if target is None else model.tokenizers.target.encode(target)
+    for which, ids in (("source", source_ids), ("target", target_ids)):
+        if len(ids) > model.max_tokens:
+            raise DataError(f"the {which} has {len(ids)} tokens, and at most {model.max_tokens} are read; give less")
+    check_changes(model, side(model.tokenizers.source, source_ids), source_ids, changes)
+
+
+def _explanation(
+    model: Translator,
+    text: str,
+    target: str | None,
+    beam: int,
+    alpha: float,
+    parts: Collection[Part],
+    changes: Sequence[Change],
+    name: str | None,
+) -> Explanation:
+    source_ids = model.tokenizers.source.encode(text)
     if target is None:
         [best] = model.translate([text], beam=beam, alpha=alpha)
         target_ids = [model.tokenizers.target.vocabulary.id_of(piece) for piece in best.tokens]
     else:
         target_ids = model.tokenizers.target.encode(target)
-    for which, ids in (("source", source_ids), ("target", target_ids)):
-        if len(ids) > model.max_tokens:
-            raise DataError(f"the {which} has {len(ids)} tokens, and at most {model.max_tokens} are read; give less")
     captured = capture(model, source_ids, target_ids)
     source, translation = side(model.tokenizers.source, source_ids), side(model.tokenizers.target, target_ids)
     wanted = torch.tensor([*target_ids, model.network.end_token], device=captured.logprobs.device)
@@ -147,11 +185,12 @@ def _alignments(model: Translator, source_ids: list[int], target_ids: list[int])
 
 def _searches(model: Translator, text: str, beam: int, alpha: float) -> list[Search]:
     """The results and trees of greedy, beam and exact search."""
-    searches = {
-        "greedy": beam_tree(model, text, beam=1, alpha=alpha),
-        "beam": beam_tree(model, text, beam=beam, alpha=alpha),
-        "exact": exact_tree(model, text, beam=beam, node_limit=EXACT_NODES),
-    }
+    with activity("greedy, beam and exact search"):
+        searches = {
+            "greedy": beam_tree(model, text, beam=1, alpha=alpha),
+            "beam": beam_tree(model, text, beam=beam, alpha=alpha),
+            "exact": exact_tree(model, text, beam=beam, node_limit=EXACT_NODES),
+        }
     target = model.tokenizers.target
     return [
         Search(

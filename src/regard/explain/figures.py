@@ -251,16 +251,23 @@ def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
     return _bottom(group, heights, gap) + gap * (len(group) - 1)
 
 
+def require_matplotlib() -> None:
+    """Refuse to draw where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise RegardError("figures are drawn by matplotlib, which is missing: pip install 'regard[figures]'") from None
+
+
 @contextmanager
 def drawn_figure(path: Path, *, width: float, height: float) -> Iterator["Figure"]:
     """A figure to draw on, in inches. It is written to `path` when the block ends."""
     if path.suffix not in METADATA:
         raise ConfigError(f"{path}: a figure is written as {', '.join(METADATA)}; give it one of these suffixes")
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise RegardError("figures are drawn by matplotlib, which is missing: pip install 'regard[figures]'") from None
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure

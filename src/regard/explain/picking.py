@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod
 from regard.errors import DataError
 from regard.metrics.alignment import AlignmentScore, Links, alignment_error_rate
@@ -72,7 +73,12 @@ def _candidates(model: Translator, pairs: Pairs, method: AlignmentMethod, gold: 
         return Candidate(choice, settings, score)
 
     def best(choice: str, settings: Sequence[AlignmentConfig]) -> Candidate:
-        return min((evaluate(choice, config) for config in settings), key=lambda candidate: candidate.score.aer)
+        candidates = []
+        with activity(f"trying {method}, {choice}", len(settings), "settings") as progress:
+            for config in settings:
+                candidates.append(evaluate(choice, config))
+                progress.advance()
+        return min(candidates, key=lambda candidate: candidate.score.aer)
 
     shifts = (False, True)
     mean = best("mean", [AlignmentConfig(method=method, shift=shift) for shift in shifts])

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from regard.activity import activity
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
 from regard.errors import BundleError
@@ -27,12 +28,13 @@ def write_run_report(run: Path) -> Path:
     settings = _json(run / "config.json")
     task = str(settings.get("task", "translate"))  # runs of format 1 may not state it
     bundle = open_bundle(find_bundle(run)) if (run / "latest").exists() else None  # None: no checkpoint yet
-    report = _generic_report(run, settings, bundle)
-    if task in REPORT_PAGES:
-        rows = _json_lines(run / TASKS[task].results.name)
-        report = REPORT_PAGES[task](report, rows, bundle)
     path = run / "report.html"
-    write_report(report, path)
+    with activity("writing the report"):
+        report = _generic_report(run, settings, bundle)
+        if task in REPORT_PAGES:
+            rows = _json_lines(run / TASKS[task].results.name)
+            report = REPORT_PAGES[task](report, rows, bundle)
+        write_report(report, path)
     return path
 
 

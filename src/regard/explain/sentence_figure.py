@@ -16,11 +16,16 @@ CELL = 0.26  # inches
 MOST_HEADS = 64  # above this, the mean of the heads is drawn
 
 
+def check_drawable(name: str, *, aligns: bool) -> None:
+    """Refuse a model without attention to the source."""
+    if not aligns:
+        raise DataError(f"{name}: it does not look at the source, so there is nothing to draw")
+
+
 def draw_sentence(explanations: Sequence[Explanation], path: Path) -> None:
     """Draw one row for each explanation: the word alignment, and beside it every head between tokens, one layer in each row."""
     for explanation in explanations:
-        if not explanation.alignments:
-            raise DataError(f"{explanation.model.name}: it does not look at the source, so there is nothing to draw")
+        check_drawable(explanation.model.name, aligns=bool(explanation.alignments))
     across = max(len(explanation.source.words) for explanation in explanations)
     down = max(len(explanation.target.words) for explanation in explanations)
     width, height = 2.6 + CELL * across, 1.6 + CELL * down

@@ -9,8 +9,9 @@ from regard.errors import ConfigError
 from regard.explain.arrays import NamedArray
 from regard.explain.document import document, to_json_types
 from regard.explain.explanation import Computation, Explanation
+from regard.explain.figures import require_matplotlib
 from regard.explain.sentence_figure import draw_sentence
-from regard.files import to_json_line, write_whole
+from regard.files import check_place, to_json_line, write_whole
 
 DATA_FORMAT = 1
 COMPUTATION_NUMBERS = 2_000_000  # most numbers of attention computations in a page: about 11 MB
@@ -29,7 +30,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def write_explanations(explanations: Sequence[Explanation], path: Path) -> None:
     """Write a page, a figure or JSON, depending on the suffix."""
-    check_suffix(path)
+    check_output(path)
     if path.suffix == ".html":
         write_whole(path, render_sentences(explanations))
     elif path.suffix == ".json":
@@ -38,11 +39,14 @@ def write_explanations(explanations: Sequence[Explanation], path: Path) -> None:
         draw_sentence(explanations, path)
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a file with an unsupported suffix."""
+def check_output(path: Path) -> None:
+    """Refuse a file with an unsupported suffix, that cannot be written, or that cannot be drawn."""
     suffixes = (".html", ".json", *PICTURES)
     if path.suffix not in suffixes:
         raise ConfigError(f"{path}: an explanation is written as {', '.join(suffixes)}; give it one of these suffixes")
+    check_place(path)
+    if path.suffix in PICTURES:
+        require_matplotlib()
 
 
 def to_data(explanations: Sequence[Explanation], *, packed: bool = False) -> dict[str, Any]:

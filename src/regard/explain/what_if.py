@@ -6,9 +6,10 @@ from typing import cast, get_args
 
 from torch import Tensor
 
+from regard.activity import activity
 from regard.errors import ConfigError
 from regard.explain.arrays import NamedArray
-from regard.explain.capture import token_logprobs
+from regard.explain.capture import capture, token_logprobs
 from regard.explain.explanation import AttentionName, Side, WhatIf
 from regard.explain.interventions import edited, without_head, without_tokens
 from regard.explain.records import AlignmentMap
@@ -72,6 +73,33 @@ def what_if(
     alpha: float = 1.0,
 ) -> WhatIf:
     """Translate under the change. `target` and `attention`: the translation and the attention weights without the change."""
+    with activity(change.name):
+        return _what_if(model, source, target, attention, change, beam, alpha)
+
+
+def check_changes(model: Translator, source: Side, source_ids: Sequence[int], changes: Sequence[Change]) -> None:
+    """Refuse a word that the source does not have and a head that the model does not have."""
+    for change in changes:
+        word = change.mask if change.replace is None else change.replace[0]
+        if word is not None:
+            _word_positions(source, word)
+    heads = [change.head for change in changes if change.head is not None]
+    if heads:
+        captured = capture(model, source_ids, [])
+        for head in heads:
+            weights = captured.attention(head[0])
+            _check_head({} if weights is None else {head[0]: weights}, head)
+
+
+def _what_if(
+    model: Translator,
+    source: Side,
+    target: Sequence[int],
+    attention: Mapping[AttentionName, NamedArray],
+    change: Change,
+    beam: int,
+    alpha: float,
+) -> WhatIf:
     text, changed = source.text, model
     if change.replace is not None:
         old, new = change.replace

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.activity import activity
 from regard.errors import DataError
 from regard.metrics.counting import CountedMetric, SentenceCounts
 from regard.metrics.scores import METRICS, counted_names
@@ -48,10 +49,12 @@ def resampled_scores(
     together = np.concatenate(runs, axis=1)  # [sentences, runs x counts]
     generator = np.random.default_rng(seed)
     scores = np.empty((len(runs), resamples))
-    for resample in range(resamples):
-        times = np.bincount(generator.choice(sentences, sentences), minlength=sentences).astype(np.float64)
-        sums = (times @ together).reshape(len(runs), -1)
-        scores[:, resample] = [metric.score(run_sums) for run_sums in sums]
+    with activity("paired bootstrap", resamples, "test sets") as progress:
+        for resample in range(resamples):
+            times = np.bincount(generator.choice(sentences, sentences), minlength=sentences).astype(np.float64)
+            sums = (times @ together).reshape(len(runs), -1)
+            scores[:, resample] = [metric.score(run_sums) for run_sums in sums]
+            progress.advance()
     return scores
 
 

@@ -4,12 +4,38 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from regard.bundle.ctranslate2 import PRECISIONS
-from regard.errors import ConfigError
+from regard.errors import ConfigError, InputTypeError
 from regard.metrics.scores import with_added
 from regard.models.config import ModelConfig
 
 Engine = Literal["auto", "torch", "ct2"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+
+def check_texts(texts: Sequence[str], what: str = "texts") -> None:
+    """Refuse one text in place of a list, and a list with something else than texts. `what`: the plural, such as "prompts"."""
+    singular = what.removesuffix("s")
+    if isinstance(texts, str):
+        raise InputTypeError(f"expected a list of {what}, not one {singular}: write [{texts[:20]!r}]")
+    if isinstance(texts, bytes | bytearray | Mapping) or not (
+        hasattr(texts, "__len__") and hasattr(texts, "__getitem__")
+    ):
+        raise InputTypeError(f"expected a list of {what}, not {_type_name(texts)}: give a list of str")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputTypeError(
+                f"{what}[{number}] is {_type_name(text)}, not a {singular}: give a str at each of the {len(texts)} positions"
+            )
+
+
+def check_text(text: str, what: str = "text") -> None:
+    """Refuse what is not one text."""
+    if not isinstance(text, str):
+        raise InputTypeError(f"expected one {what}, not {_type_name(text)}: give a str")
+
+
+def _type_name(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"
 
 
 def check_kind(model: ModelConfig, table: Mapping[str, type[ModelConfig]], task: str) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
@@ -80,4 +81,5 @@ def _load(
     engine: Engine = "auto",
     precision: Precision = "float32",
 ) -> Any:
-    return TASKS[task].load(opened_for(task, path), device, engine, precision)
+    with activity("loading the model"):
+        return TASKS[task].load(opened_for(task, path), device, engine, precision)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.activity import activity
 from regard.bundle.config import installed_version
 from regard.bundle.locate import find_bundle, read_pointer
 from regard.bundle.opened import OpenBundle
@@ -57,8 +58,9 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
         outcome = train_objective(settings, out, objective, listeners, base, remarks)
         if outcome.reason == "interrupted":
             return Run(out, outcome.reason, None, None, objective, signal=outcome.signal)
-        served = task.load(open_bundle(find_bundle(out)), device, "torch", "float32")
-        evaluation = task.evaluate(served, objective.test)
+        with activity("final evaluation"):
+            served = task.load(open_bundle(find_bundle(out)), device, "auto", "float32")
+            evaluation = task.evaluate(served, objective.test)
         _keep(out, task, objective, evaluation, outcome.cost)
         return Run(out, outcome.reason, evaluation.metrics, evaluation, objective)
 

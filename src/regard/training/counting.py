@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+from regard.activity import activity
 from regard.bundle.bundle import save_bundle
 from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.metrics.perplexity import perplexity
@@ -24,12 +25,14 @@ class Counting:
     def events(self, interrupted: Callable[[], bool]) -> Generator[Event, None, None]:
         """Count, validate and save. The last event is always `Stopped`."""
         objective, started = self._objective, time.perf_counter()
-        network = objective.fit()
+        with activity("counting"):
+            network = objective.fit()
         self._seconds = time.perf_counter() - started
         if interrupted():
             yield Stopped(0, self._seconds, "interrupted")
             return
-        measured = objective.validate(network.eval())
+        with activity("validating"):
+            measured = objective.validate(network.eval())
         yield Validated(
             step=1,
             seconds=self._seconds,

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from regard.activity import activity
 from regard.bundle.locate import write_pointer
 from regard.data.examples import Numbers
 from regard.errors import TrainError
@@ -200,7 +201,8 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
 def _measured(job: TrainingJob) -> Measured:
     job.network.eval()
     raw = _swap_in_average(job)
-    measured = job.objective.validate(job.network)
+    with activity("validating"):
+        measured = job.objective.validate(job.network)
     if raw is not None:
         job.network.load_state_dict(raw)
     return measured

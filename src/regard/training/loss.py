@@ -5,6 +5,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from regard.activity import activity
 from regard.data.batches import Batch
 from regard.data.examples import ExampleSet
 from regard.ops.loss import consistent_cross_entropy, smoothed_cross_entropy
@@ -55,9 +56,12 @@ def corpus_loss(network: TeacherForced, examples: ExampleSet, device: torch.devi
     """The mean of -log p of the expected outputs, per token with end marks, in nats."""
     total, tokens = 0.0, 0
     with torch.no_grad():  # not inference mode: a position table that grows here is used in training again
-        for numbers in examples.plan(VALIDATION_TOKENS, seed=0, epoch=0):
-            batch = examples.batch(numbers, seed=0, epoch=0)
-            _, nll = batch_loss(network, batch, 0.0, device)
-            total += float(nll)
-            tokens += batch.tokens
+        batches = examples.plan(VALIDATION_TOKENS, seed=0, epoch=0)
+        with activity("scoring", len(batches), "batches") as progress:
+            for numbers in batches:
+                batch = examples.batch(numbers, seed=0, epoch=0)
+                _, nll = batch_loss(network, batch, 0.0, device)
+                total += float(nll)
+                tokens += batch.tokens
+                progress.advance()
     return total / tokens

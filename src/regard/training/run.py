@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import torch
 
+from regard.activity import activity
 from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.locate import CHECKPOINTS, LOCK, write_pointer
 from regard.bundle.manifest import verify_manifest
@@ -209,7 +210,8 @@ def _try_average(job: TrainingJob) -> None:
     weights = mean_weights(averaged)
     job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
     job.network.eval()
-    value = job.objective.validate(job.network).value
+    with activity(f"validating the mean of {len(averaged)} checkpoints"):
+        value = job.objective.validate(job.network).value
     if job.progress.best is None or value > job.progress.best:
         save_bundle(job.run / CHECKPOINTS / "average", weights, job.objective.bundle, job.objective.codecs)
         write_pointer(job.run, "best", f"{CHECKPOINTS}/average")

@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from regard.activity import activity
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches, padded
 from regard.engine.input_length import MAX_TOKENS
 from regard.engine.resident import Evaluable, Resident
+from regard.tasks.checks import check_texts
 from regard.text.tokenizer import Tokenizer
 
 
@@ -72,8 +74,7 @@ class Classifier(LabelServer):
 
     def classify(self, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[Classification]:
         """The label of each text, in order. An empty text gets a label too."""
-        if isinstance(texts, str):
-            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        check_texts(texts)
         rows = self.tokenizer.encode_batch(texts)
         probabilities = self.probabilities([ids[: self.max_tokens] for ids in rows], batch_tokens)
         return [
@@ -98,9 +99,11 @@ def distributions(
     """The label probabilities of each row of ids without end mark: a list [L]; for a tagger [T, L]."""
     vocabulary = tokenizer.vocabulary
     results: dict[int, Any] = {}
-    for batch in length_batches([len(ids) for ids in rows], batch_tokens):
-        with resident.evaluating() as network:
-            source = padded([[*rows[number], vocabulary.EOS] for number in batch], vocabulary.pad, resident.device)
-            values = network(source).softmax(dim=-1)
-        results |= zip(batch, values.tolist(), strict=True)
+    with activity("classifying", len(rows), "texts") as progress:
+        for batch in length_batches([len(ids) for ids in rows], batch_tokens):
+            with resident.evaluating() as network:
+                source = padded([[*rows[number], vocabulary.EOS] for number in batch], vocabulary.pad, resident.device)
+                values = network(source).softmax(dim=-1)
+            results |= zip(batch, values.tolist(), strict=True)
+            progress.advance(len(batch))
     return [results[number] for number in range(len(rows))]

@@ -7,6 +7,7 @@ A text longer than `MAX_TOKENS`, or than the learned positions, is split into pa
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from regard.tasks.checks import check_texts
 from regard.tasks.classify.classifier import LabelServer, distributions
 from regard.text.tokenizer import word_ends
 
@@ -33,8 +34,7 @@ class Tagger(LabelServer):
 
     def classify(self, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[Tagging]:
         """The labels of the words of each text, in order. An empty text has none."""
-        if isinstance(texts, str):
-            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        check_texts(texts)
         rows = self.tokenizer.encode_batch(texts)
         return [
             Tagging(

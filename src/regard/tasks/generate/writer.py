@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.activity import activity
 from regard.bundle.config import TextsConfig
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import padded
@@ -35,6 +36,7 @@ from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
 from regard.search.stepper import Stepper
+from regard.tasks.checks import check_text, check_texts
 from regard.tasks.generate.text_stream import TextStream
 from regard.text.lines import decode_lines, encode_lines
 from regard.text.tokenizer import Tokenizer
@@ -114,15 +116,16 @@ class Writer:
 
     def write(self, prompts: Sequence[str], options: SearchOptions) -> list[Generation]:
         """`generate`, with a `SearchOptions` object."""
-        if isinstance(prompts, str):
-            raise TypeError(f"expected a list of prompts, not one: write [{prompts[:20]!r}]")
+        check_texts(prompts, "prompts")
         rows = [encode_lines(self.tokenizer, prompt) for prompt in prompts]
         hypotheses: dict[int, list[Hypothesis]] = {}
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number]))
-        for _, group in groupby(by_length, key=lambda number: len(rows[number])):
-            numbers = list(group)
-            searched = self._search([rows[number] for number in numbers], numbers, options)
-            hypotheses |= zip(numbers, searched, strict=True)
+        with activity("generating", len(rows), "texts") as progress:
+            for _, group in groupby(by_length, key=lambda number: len(rows[number])):
+                numbers = list(group)
+                searched = self._search([rows[number] for number in numbers], numbers, options)
+                hypotheses |= zip(numbers, searched, strict=True)
+                progress.advance(len(numbers))
         return [
             self._generation(prompt, rows[number], hypotheses[number], options) for number, prompt in enumerate(prompts)
         ]
@@ -131,6 +134,7 @@ class Writer:
         """Stream the continuation of one prompt, sampled or greedy. The pieces joined are `result.text`."""
         if options.nbest > 1 or options.mbr or not goes_token_by_token(options):
             raise SearchError("only one text that is drawn, or searched for greedily, can be told while it is written")
+        check_text(prompt, "prompt")
         ids = encode_lines(self.tokenizer, prompt)
         limit, constraints = self._limits(options)
         fed = self._fed([ids])
@@ -151,8 +155,7 @@ class Writer:
 
     def score(self, texts: Sequence[str], *, alpha: float = 0.0) -> list[ForcedScore]:
         """The log-probability of each text, by the chain rule, with those of its tokens."""
-        if isinstance(texts, str):
-            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
+        check_texts(texts)
         rows = [self.encode(text) for text in texts]
         end = self.network.end_token
         ranking = Ranking(alpha)
@@ -181,30 +184,37 @@ class Writer:
     def logprobs(self, documents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """log p of every token of every document, given the tokens before it."""
         results = [np.zeros(len(ids)) for ids in documents]
-        for batch in _batches(_windows(documents, self.texts.context)):
-            rows = [documents[window.document][window.start : window.end].tolist() for window in batch]
-            wanted = [
-                token for window, row in zip(batch, rows, strict=True) for token in row[window.first - window.start :]
-            ]
-            with self._resident.evaluating() as network:
-                device, start = self.device, network.start_token
-                fed = padded([[start, *row[:-1]] for row in rows], start, device)
-                hidden = network.hidden(fed[:, :0], fed)
-                real = torch.cat(
-                    [
-                        hidden[row, window.first - window.start : window.end - window.start]
-                        for row, window in enumerate(batch)
-                    ]
-                )
-                values = network.likelihoods(real, torch.tensor(wanted, device=device)).double().cpu().numpy()
-            if np.isnan(values).any():
-                raise SearchError(
-                    "the model's logits are not numbers (NaN): its weights are damaged or its training diverged"
-                )
-            parts = np.split(values, np.cumsum([window.end - window.first for window in batch])[:-1])
-            for window, part in zip(batch, parts, strict=True):
-                results[window.document][window.first : window.end] = part
+        with activity("scoring", sum(map(len, documents)), "tokens") as progress:
+            for batch in _batches(_windows(documents, self.texts.context)):
+                for window, part in zip(batch, self._window_logprobs(documents, batch), strict=True):
+                    results[window.document][window.first : window.end] = part
+                    progress.advance(len(part))
         return results
+
+    def _window_logprobs(
+        self, documents: Sequence[NDArray[Any]], batch: Sequence["_Window"]
+    ) -> list[NDArray[np.float64]]:
+        """log p of the scored tokens of each window of a batch."""
+        rows = [documents[window.document][window.start : window.end].tolist() for window in batch]
+        wanted = [
+            token for window, row in zip(batch, rows, strict=True) for token in row[window.first - window.start :]
+        ]
+        with self._resident.evaluating() as network:
+            device, start = self.device, network.start_token
+            fed = padded([[start, *row[:-1]] for row in rows], start, device)
+            hidden = network.hidden(fed[:, :0], fed)
+            real = torch.cat(
+                [
+                    hidden[row, window.first - window.start : window.end - window.start]
+                    for row, window in enumerate(batch)
+                ]
+            )
+            values = network.likelihoods(real, torch.tensor(wanted, device=device)).double().cpu().numpy()
+        if np.isnan(values).any():
+            raise SearchError(
+                "the model's logits are not numbers (NaN): its weights are damaged or its training diverged"
+            )
+        return np.split(values, np.cumsum([window.end - window.first for window in batch])[:-1])
 
     def _search(
         self, prompts: Sequence[Sequence[int]], numbers: Sequence[int], options: SearchOptions

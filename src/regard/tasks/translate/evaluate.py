@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard.activity import activity
 from regard.bundle.config import AlignmentConfig
 from regard.data.readers import read_parallel
 from regard.errors import DataError
@@ -45,21 +46,23 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
     """Translate, score and align the pairs of the test set."""
     sources, references = list(test.sources), list(test.references)
     began = time.perf_counter()
-    translations = translator.translate(sources, beam=test.beam, alpha=test.alpha)
+    with activity(f"beam {test.beam}"):
+        translations = translator.translate(sources, beam=test.beam, alpha=test.alpha)
     decoding_seconds = time.perf_counter() - began
     forced = [] if test.names else translator.score(sources, references)
-    metrics = evaluate_translations(
-        [translation.text for translation in translations],
-        references,
-        sources=sources,
-        total_nll=-sum(score.logprob for score in forced),
-        tokens=sum(len(score.token_logprobs) for score in forced),
-        tokenize=test.tokenize,
-        lowercase=test.lowercase,
-        more_references=test.more_references,
-        names=test.names,
-        resamples=test.resamples,
-    )
+    with activity("comparing with the references"):
+        metrics = evaluate_translations(
+            [translation.text for translation in translations],
+            references,
+            sources=sources,
+            total_nll=-sum(score.logprob for score in forced),
+            tokens=sum(len(score.token_logprobs) for score in forced),
+            tokenize=test.tokenize,
+            lowercase=test.lowercase,
+            more_references=test.more_references,
+            names=test.names,
+            resamples=test.resamples,
+        )
     if test.more_references or test.resamples:
         metrics["references"] = 1 + len(test.more_references)
     metrics |= {
@@ -81,8 +84,7 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
 
 def _alignment(translator: Translator, test: TranslateTest) -> dict[str, float | None]:
     """The alignment error rate; None without gold alignments, or without attention to the source."""
-    aligns = translator.bundle is None or translator.bundle.config.aligns
-    if test.gold is None or (not aligns and test.name is not None):
+    if test.gold is None or (not translator.aligns and test.name is not None):
         return {"aer": None}
     alignments = translator.align(list(test.sources), list(test.references), settings=test.alignment)
     predicted = [frozenset(alignment.links) for alignment in alignments]

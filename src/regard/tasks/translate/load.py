@@ -3,6 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision, obstacle
 from regard.bundle.opened import OpenBundle
 from regard.engine.ct2 import Ct2Search
@@ -47,7 +48,8 @@ def _obstacle(bundle: OpenBundle, device: str) -> str | None:
 
 
 def _network(bundle: OpenBundle, device: "str | torch.device") -> "Network":
-    from regard.bundle.bundle import read_network
+    with activity("loading the model"):
+        from regard.bundle.bundle import read_network
 
-    # every translation network of `models/` is a `Network`: the contract tests check it
-    return cast("Network", read_network(bundle, device))
+        # every translation network of `models/` is a `Network`: the contract tests check it
+        return cast("Network", read_network(bundle, device))

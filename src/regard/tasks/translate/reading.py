@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from regard.engine.input_length import TruncationWarning
 from regard.errors import DataError
+from regard.tasks.checks import check_texts
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translation import Source
 from regard.text.build import TokenizerPair
@@ -24,11 +25,14 @@ class Reader:
 
     def sources(self, texts: Sequence[str]) -> list[Source]:
         """The tokenized texts."""
+        check_texts(texts)
         rows, cut = self._encode(texts, self._tokenizers.source, "source")
         return [Source(text, ids, number in cut) for number, (text, ids) in enumerate(zip(texts, rows, strict=True))]
 
     def pairs(self, sources: Sequence[str], targets: Sequence[str]) -> Pairs:
         """The tokenized sources and targets."""
+        check_texts(sources, "sources")
+        check_texts(targets, "targets")
         if len(sources) != len(targets):
             raise DataError(f"{len(sources)} sources, but {len(targets)} targets: give one target for each source")
         source_ids, cut_sources = self._encode(sources, self._tokenizers.source, "source")
@@ -37,8 +41,6 @@ class Reader:
 
     def _encode(self, texts: Sequence[str], tokenizer: Tokenizer, side: str) -> tuple[list[list[int]], set[int]]:
         """The ids of each text, and the numbers of the truncated texts."""
-        if isinstance(texts, str):
-            raise TypeError(f"expected a list of texts, not one text: write [{texts[:20]!r}]")
         rows: list[list[int]] = []
         cut: dict[int, int] = {}  # number -> tokens
         for start in range(0, len(texts), ENCODED_TOGETHER):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from regard.activity import activity
 from regard.engine.batching import length_batches
 from regard.engine.constraints import TextConstraints, suppressed_ids
 from regard.engine.fast import FastPath
@@ -34,6 +35,11 @@ class Searcher:
     def __init__(self, target: Tokenizer, runner: "Callable[[], Runner]", fast: FastPath, reach: int | None) -> None:
         """runner: called when torch is first needed; reach: the longest sequence that the network has positions for, or None."""
         self._target, self._runner, self.fast, self._reach = target, runner, fast, reach
+
+    def prepare(self, options: SearchOptions, *, constrained: bool) -> None:
+        """Load the engine of such a search. constrained: there are prefixes or phrases."""
+        if constrained or not self.fast.prepare(options):
+            _ = self._runner().device  # reads the network
 
     def constraints(
         self,
@@ -64,16 +70,18 @@ class Searcher:
         fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores)
         if fast is not None:
             return _placed(results, filled, fast)
-        for batch in length_batches([len(ids) for ids in rows], batch_tokens):
-            numbers = [filled[place] for place in batch]
-            hypotheses = self._runner().search(
-                [rows[place] for place in batch],
-                options,
-                limits=[row_limits[place] for place in batch],
-                numbers=numbers,
-                constraints=in_tokens.take(numbers),
-            )
-            _placed(results, numbers, hypotheses)
+        with activity("translating", len(rows), "sentences") as progress:
+            for batch in length_batches([len(ids) for ids in rows], batch_tokens):
+                numbers = [filled[place] for place in batch]
+                hypotheses = self._runner().search(
+                    [rows[place] for place in batch],
+                    options,
+                    limits=[row_limits[place] for place in batch],
+                    numbers=numbers,
+                    constraints=in_tokens.take(numbers),
+                )
+                _placed(results, numbers, hypotheses)
+                progress.advance(len(batch))
         return results
 
     def watch(

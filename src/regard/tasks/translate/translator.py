@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
@@ -135,6 +136,15 @@ class Translator:
             sources, options, prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens, scores=scores
         )
 
+    def prepare(self, options: SearchOptions, *, constrained: bool = False) -> None:
+        """Load what such a search needs, so that the first search does not wait. constrained: there are prefixes or phrases."""
+        self._searcher.prepare(options, constrained=constrained)
+
+    @property
+    def aligns(self) -> bool:
+        """Whether words can be aligned: the network has attention to the source."""
+        return self.bundle is None or bool(getattr(self.bundle.config, "aligns", True))
+
     def read(self, texts: Sequence[str]) -> list[Source]:
         """The tokenized texts, for callers that need their lengths before `search_read`."""
         return self._reader.sources(texts)
@@ -209,13 +219,15 @@ class Translator:
         ranking = Ranking(alpha)
         pairs = self._reader.pairs(sources, targets)
         results: dict[int, ForcedScore] = {}
-        for batch in length_batches(pairs.widths, batch_tokens):
-            scores = self._runner.score(*pairs.rows(batch))
-            for number, logprobs in zip(batch, scores, strict=True):
-                kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # a truncated target has no end mark
-                tokens, logprob = len(pairs.targets[number]), sum(kept)
-                score = ranking.score(logprob, tokens)
-                results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
+        with activity("scoring", len(sources), "pairs") as progress:
+            for batch in length_batches(pairs.widths, batch_tokens):
+                scores = self._runner.score(*pairs.rows(batch))
+                for number, logprobs in zip(batch, scores, strict=True):
+                    kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # a truncated target has no end
+                    tokens, logprob = len(pairs.targets[number]), sum(kept)
+                    score = ranking.score(logprob, tokens)
+                    results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
+                progress.advance(len(batch))
         return [results[number] for number in range(len(sources))]
 
     explainer: "Callable[..., Any] | None" = None
@@ -273,8 +285,10 @@ class Translator:
         from regard.tasks.translate.evidence import evidence
 
         results: dict[int, Tensor] = {}
-        for batch in length_batches(pairs.widths, batch_tokens):
-            results.update(zip(batch, evidence(self._runner, method, *pairs.rows(batch)), strict=True))
+        with activity("aligning", len(pairs.sources), "pairs") as progress:
+            for batch in length_batches(pairs.widths, batch_tokens):
+                results.update(zip(batch, evidence(self._runner, method, *pairs.rows(batch)), strict=True))
+                progress.advance(len(batch))
         return [results[number] for number in range(len(pairs.sources))]
 
     def _links(self, sources: Sequence[list[int]], hypotheses: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
