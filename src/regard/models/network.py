@@ -40,8 +40,11 @@ class NextToken(nn.Module, ABC):
     def forward(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B T V"]:
-        """Teacher forcing: the logits of each next token."""
-        return self.project(self.hidden(source, target_in, probe))
+        """Teacher forcing: the logits of each next token. A name of the probe that fits nothing is a `ConfigError`."""
+        hidden = self.hidden(source, target_in, probe)
+        if probe is not None:
+            probe.require_matches()
+        return self.project(hidden)
 
     @abstractmethod
     def hidden(
