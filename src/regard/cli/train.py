@@ -108,6 +108,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     if run.reason == "finished":
         print_status(f"{out}: this run is finished; choose another --out for a new one")
     print_status(metrics_summary(run.metrics))
+    for note in run.metrics.get("notes", ()):
+        print_status(f"note: {note}")
     print_status(f"report: {out / 'report.html'}")
 
 

@@ -125,8 +125,8 @@ def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def highlights(metrics: Mapping[str, Any]) -> list[str]:
-    """Sentences about scores that are a share of the sentences, such as "9 of 10 .. are translated word for word .."."""
-    sentences = []
+    """Sentences about scores that are a share of the sentences, such as "9 of 10 .. are translated word for word ..", and notes."""
+    sentences = [f"{note[:1].upper()}{note[1:]}." for note in metrics.get("notes", ())]
     for name, row in METRICS.items():
         share, size = metrics.get(name), metrics.get("sentences")
         if row.share_of and isinstance(share, int | float) and size:

@@ -63,6 +63,10 @@ class NextToken(nn.Module, ABC):
             [self.project(hidden[part]).log_softmax(-1).gather(1, targets[part, None])[:, 0] for part in parts]
         )
 
+    def unseen_tokens(self) -> tuple[int, ...]:
+        """The tokens that the training text lacks, where the network knows them. They can be scored, and are not written."""
+        return ()
+
     @abstractmethod
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> Any:
         """Encode the source and prefill the prefix, once for all steps."""

@@ -80,6 +80,10 @@ class SkipMarkov(NextToken):
         mine = {name: self.get_buffer(name) for name in ("pairs", "votes", "keys", "probabilities", "rest")}
         return mine | {f"first.{name}": table for name, table in self.first.tables().items()}
 
+    def unseen_tokens(self) -> tuple[int, ...]:
+        """The tokens that the training text lacks."""
+        return self.first.unseen_tokens()
+
     def hidden(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Int[Tensor, "B T L"]:

@@ -50,7 +50,9 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
             return Run(out, "finished", read_json(out / METRICS), None, None)
         objective = task.objective(settings, base, _preparation_listener(listeners))
         write_whole(out / CONFIG, to_json(stored_settings(settings)))
-        remarks = () if base is None else tuple(remarks_on(settings, objective.bundle, base))
+        remarks = tuple(getattr(objective, "notes", ()))
+        if base is not None:
+            remarks += tuple(remarks_on(settings, objective.bundle, base))
         outcome = train_objective(settings, out, objective, listeners, base, remarks)
         if outcome.reason == "interrupted":
             return Run(out, outcome.reason, None, None, objective, signal=outcome.signal)

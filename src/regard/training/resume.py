@@ -35,7 +35,7 @@ def resumed_job(
 ) -> tuple[TrainingJob, tuple[str, ...]]:
     """The job, and notes for the user. It resumes the newest undamaged checkpoint; else it starts from `base`, or from new weights.
 
-    remarks: notes on fine-tuning `base`, added if the run starts from it now.
+    remarks: notes on `base` and on the data, added if the run starts now.
     """
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
@@ -50,6 +50,7 @@ def resumed_job(
         objective.begin(network)
     elif name is None:
         network.load_state_dict(read_network(base).state_dict())
+    if name is None:
         complaints += remarks
     network.to(device)
     workers = team_size(device)

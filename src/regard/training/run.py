@@ -67,7 +67,7 @@ def train_objective(
 ) -> Outcome:
     """Train in `out`, or resume the run there. The caller has locked `out` with `claimed`.
 
-    base: the model to fine-tune; remarks: notes on that for the event `Started`.
+    base: the model to fine-tune; remarks: notes on that and on the data for the event `Started`.
     """
     keep_large_blocks()
     device = training_device(settings)
@@ -93,7 +93,8 @@ def _begin(
     if is_fitted(objective):
         counting = Counting(objective, out)
         cut_back(out / "log.jsonl", -1)  # an interrupted run starts again
-        return counting.events, _started(objective, objective.counted_examples, device), counting.cost
+        started = _started(objective, objective.counted_examples, device, notes=tuple(remarks))
+        return counting.events, started, counting.cost
     job, notes = resumed_job(settings, out, objective, device, base, remarks)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, len(objective.examples), device, job.progress, parameters, notes)

@@ -45,5 +45,5 @@ export function overview(parent, data) {
     make("p", { class: "facts" }, facts.join(" · ")),
     make("p", { class: "story" }, story(data)),
     make("dl", { class: "figures-grid" }, data.cards.map((card) => figureCard(card, data.scores[card.key]))));
-  if (!data.cards.some((card) => card.key in data.scores)) parent.append(empty("The model has not been evaluated yet."));
+  if (!data.highlights.length && !data.cards.some((card) => card.key in data.scores)) parent.append(empty("The model has not been evaluated yet."));
 }
