@@ -152,6 +152,20 @@ class Markov(NextToken):
             probabilities = self._successors(length).add_one(probabilities, hidden[:, length - 1], targets)
         return probabilities.log().float()
 
+    def contexts(self, length: int) -> Int[Tensor, "C length"]:
+        """All contexts of `length` tokens that the training text has, the start token among them."""
+        places = torch.unique(self.get_buffer(f"{length}_keys") // self.target_pad)
+        later = []
+        for shorter in range(length - 1, 0, -1):
+            keys = self.get_buffer(f"{shorter}_keys")[places]
+            places, words = keys // self.target_pad, keys % self.target_pad
+            later.append(words)
+        return torch.stack([places, *reversed(later)], dim=1)
+
+    def after(self, contexts: Int[Tensor, "R length"]) -> Float[Tensor, "R V"]:
+        """p of every next token after contexts, a row of the transition matrix each."""
+        return self.distribution(self.hidden(contexts, contexts)[:, -1])
+
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> MarkovState:
         rows = self.get_buffer("1_keys").new_full((sentences_of(source, prefix), self.order), NONE)
         if prefix is not None and prefix.shape[1]:
