@@ -101,7 +101,7 @@ def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> 
 
 def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_run: Path) -> None:
     (tmp_path / "empty").write_text("\n\n", encoding="utf-8")
-    (tmp_path / "one").write_text("one line\n", encoding="utf-8")
+    (tmp_path / "one").write_text("one line " * 100 + "\n", encoding="utf-8")
     (tmp_path / "binary").write_bytes(b"a\n\x00\xff\n")
     out = ("--out", tmp_path / "out")
     for arguments, message in (
@@ -126,6 +126,40 @@ def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_
         assert result.code == 2, arguments
         assert message in result.err, result.err
         assert sum(line.startswith("regard:") for line in result.err.splitlines()) == 1
+
+
+def test_a_tiny_text_is_learned_whole(command: Command, tmp_path: Path) -> None:
+    """The lectures' three sentences: no word of them is held out, the output says so, and what is infinite is explained."""
+    show = [f"Show me my {what} please" for what in ("directories", "files", "photos")]
+    (tmp_path / "three.txt").write_text("".join(f"{line}\n" for line in show), encoding="utf-8")
+    (tmp_path / "other.txt").write_text("Show me my cats please\nShow me my photos\n", encoding="utf-8")
+    out = tmp_path / "run"
+    settings = ("model.kind=markov", "model.order=1", "model.smoothing=none", "text.kind=word", "data.documents=line")
+    sets = [word for setting in settings for word in ("--set", setting)]
+    result = command("train", "--task", "generate", "--text", tmp_path / "three.txt", "--out", out, *sets)
+    assert result.code == 0, result.err
+    assert "note: a text of less than 500 characters: nothing is held out" in result.err
+    assert "held out for validation" not in result.err
+    assert f"training set, 18 tokens: perplexity {3 ** (3 / 18):.3f}" in result.err, "one choice of three, three times"
+    drawn = command("generate", out, "-n", "40").out
+    assert {text.strip() for text in drawn.split("---\n")} == set(show)
+
+    judged = command("evaluate", out, "--text", tmp_path / "other.txt").out
+    assert (
+        "note: the perplexity is infinite: 6 of 15 tokens have no probability" in judged
+    )  # the mark of a word, c a t s; the end
+    assert "('cats' after 'my', the end after 'photos'); model.smoothing = 'kneser_ney'" in judged
+    again = command(
+        *("train", "--task", "generate", "--text", tmp_path / "three.txt", "--test-text", tmp_path / "other.txt"),
+        *("--out", tmp_path / "judged", *sets),
+    )
+    assert "note: the perplexity is infinite" in again.err
+    assert "The perplexity is infinite: 6 of 15 tokens" in (tmp_path / "judged/report.html").read_text(encoding="utf-8")
+
+    unknown = command("generate", out, "Show me my cats", "--seed", "2")
+    assert unknown.code == 0
+    assert "note: the training text does not have 'cats', so" in unknown.err
+    assert command("generate", out, "Show me").err == ""
 
 
 def test_classifying(command: Command, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from regard.data.config import TextData
 from regard.data.examples import ContextExamples
-from regard.data.prepare_texts import PreparedTexts, prepare_texts
+from regard.data.prepare_texts import TINY, PreparedTexts, prepare_texts
 from regard.data.texts import TextCorpus, write_texts
 from regard.errors import ConfigError, DataError, TextError
 from regard.text.build import learn
@@ -107,11 +107,24 @@ def test_an_empty_file(tmp_path: Path, lines: list[str]) -> None:
 
 def test_too_little_to_hold_out(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="only one line of text"):
-        prepared(tmp_path, ["one"])
+        prepared(tmp_path, ["one " * TINY])
     (tmp_path / "valid").write_text("\n", encoding="utf-8")
     with pytest.raises(DataError, match="valid: no text in it"):
         prepared(tmp_path, ["one", "two"], valid_text=str(tmp_path / "valid"))
-    assert prepared(tmp_path, ["", "one", "", "two", ""]).valid.counts.words == 1
+    two = prepared(tmp_path, ["", "one " * TINY, "", "two", ""])
+    assert (two.held_out, two.tiny, two.valid.counts.words) == (True, False, 1)
+
+
+def test_of_a_tiny_text_nothing_is_held_out(tmp_path: Path) -> None:
+    for lines in (["one"], ["", "one", "", "two", ""], ["a" * (TINY - 2)]):
+        found = prepared(tmp_path, lines)
+        assert (found.tiny, found.held_out) == (True, False)
+        assert found.train.ids.tolist() == found.valid.ids.tolist()
+        assert found.train.counts.lines == len(lines)
+    assert not prepared(tmp_path, ["a" * (TINY - 10), "123456789"]).tiny, "500 characters with their line ends"
+    (tmp_path / "valid").write_text("other\n", encoding="utf-8")
+    own = prepared(tmp_path, ["one"], valid_text=str(tmp_path / "valid"))
+    assert (own.tiny, own.held_out) == (False, False)
 
 
 def test_a_damaged_corpus_is_named(tmp_path: Path, tokenizer: Tokenizer) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from explain.browser import BROWSER, dom_of, texts
-from explain.models import trained_model
-from regard.explain.records import Report, SentenceResult
+from explain.browser import BROWSER, dom_of, measured, texts
+from explain.models import explained, tokenizers, trained_model
+from regard.explain.records import Report, SentenceResult, Transitions
 from regard.explain.report import render
+from regard.models.build import build_translator
+from regard.models.config import RecurrentConfig
+from regard.tasks.translate.translator import Translator
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="neither chromium nor chromium-browser is on PATH")
 
@@ -174,3 +177,46 @@ def test_an_unfinished_run_has_a_page_too(full_report: Report, tmp_path: Path, p
     assert "No validation has been made yet" in dom
     assert 'id="gradients"' not in dom
     assert len(re.findall(r'<path class="lost"', dom)) == 2
+
+
+SIZES = """(() => {
+  const page = document.documentElement;
+  const inside = (selector) => [...document.querySelectorAll(selector)].map((part) => part.scrollWidth <= part.clientWidth);
+  const strips = document.querySelectorAll("#step .strip").length;
+  return { page: page.scrollWidth <= page.clientWidth, frames: inside("#step .scroll"), strips };
+})()"""
+
+
+def test_one_step_of_a_recurrent_model_fits_the_page(tmp_path: Path) -> None:
+    """Its only head has vectors of 256 numbers; the weights beside them must not be pushed out of sight."""
+    pair = tokenizers()
+    network = build_translator(
+        RecurrentConfig(width=256), len(pair.source.vocabulary), len(pair.target.vocabulary), False
+    )
+    model = explained(Translator(network.eval(), pair))
+    page = render(
+        Report("wide", explanation=model.explain("la pomme est rouge", target="the apple", parts=("computation",)))
+    )
+    wide, narrow = (measured(page, tmp_path, SIZES, width) for width in (1280, 500))
+    keys = len(pair.source.encode("la pomme est rouge")) + 1  # with the end mark
+    assert wide["strips"] == 2 * keys + 2  # keys and values, the query and the context
+    assert wide["page"]
+    assert narrow["page"]
+    assert all(wide["frames"])
+
+
+def test_the_transition_matrix_is_a_table(tmp_path: Path) -> None:
+    rows = [[0.0, 1 / 3, 2 / 3, 0.0], [1.0, 0.0, 0.0, 0.0], [0.004, 0.5, 0.2, 0.296]]
+    matrix = Transitions(
+        ["<b>my", "please", "… pale"], ["a" * 30, "b", "c", "⟨end⟩"], rows, [False, False, True], 1234, 4
+    )
+    page = render(Report("counted", transitions=matrix, events=[{"event": "stopped", "step": 1, "reason": "counted"}]))
+    dom = dom_of(page, tmp_path)
+    [table] = re.findall(r'<table class="numbers transitions">.*?</table>', dom, flags=re.DOTALL)
+    assert texts(table, "td") == ["0", ".33", ".67", "0", "1", "0", "0", "0", "<.01", ".5", ".2", ".3"]
+    assert texts(table, "th")[1:] == ["a" * 30, "b", "c", "⟨end⟩", "<b>my", "please", "… pale"]
+    assert table.count('class="hidden-key"') == 1
+    assert "p(b after &lt;b&gt;my) = 0.333333" in table
+    assert "Shown are the 3 most frequent of 1,234 rows. A pale row is a masked pair, which has no vote." in dom
+    assert "How it learned" not in texts(dom, "h2")
+    assert measured(page, tmp_path, SIZES, 500)["page"]

@@ -1,6 +1,7 @@
 """A model under interventions is the same model where there are none, and another where there are."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from explain.models import KINDS, TRANSFORMER, tokenizers, trained_model
 from regard.errors import ConfigError
-from regard.explain.interventions import edited, with_embeddings, without_head, without_tokens
+from regard.explain.interventions import Edits, edited, with_embeddings, without_head, without_tokens
 from regard.explain.what_if import Change, parse_head, parse_replacement
 from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
@@ -119,6 +120,9 @@ def test_mistakes_are_named() -> None:
         model.explain(TEXT, parts=(), changes=[Change(mask="chien")])
     with pytest.raises(ConfigError, match="layer 3, head 1: this model has 2 layers"):
         model.explain(TEXT, parts=(), changes=[Change(head=("cross", 2, 0))])
+    for head in (("cross", -1, 0), ("cross", 0, -1), ("cross", 0, 2), ("decoder", 9, 9)):
+        with pytest.raises(ConfigError, match="this model has 2 layers of 2 heads"):
+            model.explain(TEXT, parts=(), changes=[Change(head=head)])  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="one of prefix"):
         Change(prefix="a", mask="b")
     with pytest.raises(ConfigError, match="write WORD=OTHER"):
@@ -127,3 +131,42 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(ConfigError, match=r"as in cross\.3\.1"):
             parse_head(text)
     assert parse_head("cross.3.1") == ("cross", 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "edits", "message"),
+    [
+        ("transformer", lambda: without_head("cross", layer=2, head=0), r"decoder\.2\.cross.*nearest: decoder\.[01]\.cross"),
+        ("transformer", lambda: without_head("encoder", layer=2, head=0), r"encoder\.2\.self.*nearest: encoder\.[01]\.self"),
+        ("transformer", lambda: without_head("decoder", layer=0, head=2), "head 2 of decoder attention, layer 0: it has 2"),
+        ("transformer", lambda: without_head("cross", layer=-1, head=0), "layer -1 of cross attention: counted from 0"),
+        ("transformer", lambda: without_head("cross", layer=0, head=-1), "head -1 of cross attention: counted from 0"),
+        ("transformer", lambda: without_head("sideways", layer=0, head=0), "'sideways': not one of encoder, decoder"),
+        ("recurrent", lambda: without_head("encoder", layer=0, head=0), r"nothing to edit called 'encoder\.0\.self"),
+        ("recurrent", lambda: without_head("cross", layer=1, head=0), r"nothing to edit called 'decoder\.1\.cross"),
+        ("recurrent", lambda: without_head("cross", layer=0, head=1), "it has 1 heads"),
+        ("no attention", lambda: without_head("cross", layer=0, head=0), "nearest: decoder"),
+        ("transformer", lambda: with_embeddings([99], torch.zeros(1)), "source position 99: the source has"),
+        ("transformer", lambda: with_embeddings([0, -1], torch.zeros(1)), "source position -1: counted from 0"),
+        ("transformer", lambda: with_embeddings([0], torch.zeros(3)), r"shape \[3\]: this model needs \[16\] or \[1\]"),
+        ("transformer", lambda: without_tokens([99]), "source position 99"),
+        ("transformer", lambda: without_tokens([-2]), "source position -2"),
+        ("transformer", lambda: {"encoder.words.": torch.neg}, r"'encoder\.words\.'; nearest: encoder\.words"),
+    ],
+)  # fmt: skip
+def test_an_edit_that_changes_nothing_is_an_error(kind: str, edits: Callable[[], Edits], message: str) -> None:
+    model = trained_model(kind)
+    source, target = model.tokenizers.source.encode(TEXT), model.tokenizers.target.encode(TARGET)
+    for use in (lambda changed: changed.translate([TEXT]), lambda changed: changed.forced([source], [target])):
+        with pytest.raises(ConfigError, match=message):
+            use(edited(model, edits()))
+
+
+def test_an_edit_of_a_later_step_waits_for_it() -> None:
+    """The first steps of a search have fewer steps than the edit names."""
+    model = trained_model("recurrent")
+    [plain] = model.translate([TEXT], beam=1)
+    blind = edited(model, {"decoder.0.cross.2.context": torch.zeros_like})
+    [changed] = blind.translate([TEXT], beam=1)
+    assert changed.tokens[:2] == plain.tokens[:2]
+    assert changed.logprob != pytest.approx(plain.logprob, abs=1e-6)

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from regard.errors import ConfigError
 from regard.layers import attention
 from regard.models.build import build_translator
-from regard.models.config import TransformerConfig
+from regard.models.config import RecurrentConfig, TransformerConfig
 from regard.models.transformer import Transformer
-from regard.ops.probe import Probe
+from regard.ops.probe import OptionalEdit, Probe
 
 CONFIG = TransformerConfig(layers=2, width=16, heads=2, feed_forward=32)
 
@@ -50,7 +51,7 @@ def test_an_attention_that_nobody_looks_at_takes_the_fast_way(
         slow.clear()
         network(SOURCE, TARGET, probe=Probe(f"decoder.1.cross.{name}"))
         assert len(slow) == 1
-        network(SOURCE, TARGET, probe=Probe(edits={f"encoder.*.self.{name}": lambda value: value}))
+        network(SOURCE, TARGET, probe=Probe(edits={f"encoder.*.self.{name}": OptionalEdit(torch.abs)}))
         assert len(slow) == 3
 
 
@@ -62,8 +63,47 @@ def test_an_edit_changes_the_result_and_only_for_its_name(network: Transformer) 
 
     edited = network(SOURCE, TARGET, probe=Probe(edits={"decoder.0.cross.weights": mask_first_head}))
     assert (plain - edited).abs().max().item() > 1e-3
-    untouched = network(SOURCE, TARGET, probe=Probe(edits={"decoder.9.cross.weights": mask_first_head}))
-    torch.testing.assert_close(plain, untouched, rtol=0, atol=1e-5)
+    both = network(SOURCE, TARGET, probe=Probe(edits={"decoder.*.cross.weights": mask_first_head}))
+    assert (both - edited).abs().max().item() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "name", ["decoder.2.cross.weights", "decoder.*.cros.weights", "decoder.-1.cross.*context", "x"]
+)
+def test_a_name_that_fits_nothing_is_an_error(network: Transformer, name: str) -> None:
+    for probe in (Probe(name), Probe("*", edits={name: torch.neg}), Probe("*", name)):
+        with pytest.raises(ConfigError) as caught:
+            network(SOURCE, TARGET, probe=probe)
+        assert repr(name) in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigError, match=r"nearest: .*decoder\.1\.cross\.weights"):
+        network(SOURCE, TARGET, probe=Probe("decoder.2.cross.weights"))
+    optional = Probe(optional=[name], edits={name: OptionalEdit(torch.neg)})
+    torch.testing.assert_close(network(SOURCE, TARGET, probe=optional), network(SOURCE, TARGET))
+    assert len(optional) == 0
+
+
+def test_what_the_model_does_not_go_on_with_cannot_be_edited() -> None:
+    """A recurrent decoder shows all its steps together; edits act on the single steps, each once."""
+    torch.manual_seed(0)
+    recurrent = build_translator(RecurrentConfig(width=16), 20, 20, joint=True).eval()
+    plain, doubled = (
+        Probe("decoder.0.cross.weights"),
+        Probe("decoder.0.cross.*", edits={"decoder.0.cross.*weights": double}),
+    )
+    recurrent(SOURCE, TARGET, probe=plain)
+    recurrent(SOURCE, TARGET, probe=doubled)
+    first = doubled["decoder.0.cross.weights"][:, :, 0]
+    torch.testing.assert_close(first, 2.0 * plain["decoder.0.cross.weights"][:, :, 0])
+    torch.testing.assert_close(first, doubled["decoder.0.cross.0.weights"][:, :, 0])
+    for name in ("decoder.0.cross.weights", "decoder.0.cross.*value_norms"):
+        with pytest.raises(ConfigError, match=r"nothing to edit called .*nearest: .*decoder\.0\.cross\.0\."):
+            recurrent(SOURCE, TARGET, probe=Probe(edits={name: double}))
+    recurrent(SOURCE, TARGET, probe=Probe(edits={"decoder.0.cross.9.weights": double}))  # a step that came not to be
+
+
+def double(value: torch.Tensor) -> torch.Tensor:
+    return 2.0 * value
 
 
 def test_edits_of_one_name_come_after_each_other() -> None:

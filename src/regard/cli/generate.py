@@ -28,7 +28,7 @@ def generate(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Go on with a prompt, or write from nothing. Several texts are separated by a line of three dashes."""
-    from regard.cli.streams import open_output
+    from regard.cli.streams import open_output, print_status
     from regard.errors import SearchError
     from regard.files import to_json_line
     from regard.search.run import goes_token_by_token
@@ -43,6 +43,9 @@ def generate(
     writer = load_writer(bundle, device)
     with open_output(None) as output:
         prompt = _read_prompt(prompt)
+        if unknown := writer.unknown_words(prompt):
+            names = ", ".join(map(repr, unknown))
+            print_status(f"note: the training text does not have {names}, so what follows does not depend on that")
         if as_json:
             output.writelines(to_json_line(_record(text)) for text in _generations(writer, prompt, options))
         elif options.sample or (samples == 1 and not options.mbr and goes_token_by_token(options)):

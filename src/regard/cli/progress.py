@@ -112,7 +112,7 @@ def _lines(event: Event) -> list[str]:
         size = f"{event.parameters:,} parameters, " if event.parameters else ""
         pieces = f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, " if event.vocabulary else ""
         machine = f"{event.device}, {_plural(event.threads, 'thread')}"
-        first = f"{size}{event.examples:,} training examples{skipped}; {pieces}{machine}"
+        first = f"{size}{_plural(event.examples, 'training example')}{skipped}; {pieces}{machine}"
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]
     if isinstance(event, Validated):

@@ -58,6 +58,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     print_status(metrics_summary(run.metrics))
     if run.metrics.get("model") == checkpoint_name(0):
         print_status(f"no validation was better than that of the base: {out} serves a copy of {config.train.start}")
+    for note in run.metrics.get("notes", ()):
+        print_status(f"note: {note}")
     print_status(f"report: {out / 'report.html'}")
 
 

@@ -151,7 +151,7 @@ class TextData(Settings):
     """Text for a language model (.gz is unpacked; `-` is the standard input)."""
 
     valid_text: str | None = None
-    """Validation text. By default the last tenth of `text`, at most a million characters, is held out."""
+    """Validation text. By default the last tenth of `text`, at most a million characters, is held out; below 500 characters nothing."""
 
     test_text: str | None = None
     """Test text, which is scored when training ends. By default the validation text."""

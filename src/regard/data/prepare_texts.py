@@ -2,7 +2,8 @@
 
     cache/<key>/tokenizers/  train/  valid/  [test/]  prepared.json
 
-Without a validation text the last tenth of the lines, counted in characters, is held out. It knows no model.
+Without a validation text the last tenth of the lines, counted in characters, is held out; of a tiny text nothing, and the model is
+validated on the text that it learned. It knows no model.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ from regard.text.config import OneTextConfig
 ROLES = ("text", "valid_text", "test_text")
 HELD_OUT = 10  # one character in 10 is held out
 MOST_HELD_OUT = 1_000_000  # characters
+TINY = 500  # characters: of a shorter text nothing is held out, since a line of it may be a third of all
 
 LineReader = Callable[[], Iterator[str]]
 
@@ -41,6 +43,7 @@ class PreparedTexts:
     valid: TextCorpus
     test: TextCorpus | None
     held_out: bool  # whether the validation text was taken from the training text
+    tiny: bool  # whether nothing was held out, so that the validation text is the training text
 
 
 def prepare_texts(
@@ -54,15 +57,19 @@ def prepare_texts(
     assert data.text is not None, "a language model needs a text"
     with seekable_inputs(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
+        tiny = "valid_text" not in paths and _is_tiny(paths["text"])
         key_parts = {
             "format": [FORMAT],
             "inputs": {role: digest_of(path) for role, path in paths.items()},
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
             "documents": data.documents,
             **tokenizers_fingerprint(base_tokenizers),
+            **({"tiny": TINY} if tiny else {}),
         }
         key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
-        directory, _ = cached_entry(cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers))
+        directory, _ = cached_entry(
+            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers, tiny=tiny)
+        )
         return PreparedTexts(
             key=key,
             language=data.tgt_lang,
@@ -70,7 +77,8 @@ def prepare_texts(
             train=TextCorpus(directory / "train"),
             valid=TextCorpus(directory / "valid"),
             test=TextCorpus(directory / "test") if "test_text" in paths else None,
-            held_out="valid_text" not in paths,
+            held_out="valid_text" not in paths and not tiny,
+            tiny=tiny,
         )
 
 
@@ -80,13 +88,16 @@ def _build(
     text: OneTextConfig,
     progress: PreparationListener | None,
     base_tokenizers: TokenizerPair | None,
+    *,
+    tiny: bool,
 ) -> dict[str, object]:
     """Fill an entry of the cache. The tokeniser learns from training text only."""
     assert data.text is not None
     all_lines = partial(_lines, data.text)
-    if data.valid_text is not None:
-        parts: dict[str, LineReader] = {"train": all_lines, "valid": partial(_lines, data.valid_text)}
-        names = {"train": display_name(data.text), "valid": display_name(data.valid_text)}
+    if data.valid_text is not None or tiny:
+        valid_text = data.valid_text or data.text
+        parts: dict[str, LineReader] = {"train": all_lines, "valid": partial(_lines, valid_text)}
+        names = {"train": display_name(data.text), "valid": display_name(valid_text)}
     else:
         cut = _last_tenth(data.text, progress)
         parts = {"train": lambda: islice(all_lines(), cut), "valid": lambda: islice(all_lines(), cut, None)}
@@ -111,6 +122,16 @@ def _build(
 
 def _lines(path: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in read_lines(path))
+
+
+def _is_tiny(path: str) -> bool:
+    """Whether a text has fewer than `TINY` characters. It reads no more of it than that."""
+    size = 0
+    for line in _lines(path):
+        size += len(line) + 1
+        if size >= TINY:
+            return False
+    return True
 
 
 def _last_tenth(path: str, progress: PreparationListener | None) -> int:

@@ -92,12 +92,18 @@ class Runner:
     def forced(
         self, sources: Sequence[Ids], targets: Sequence[Ids], probe: Probe | None = None, *, gradients: bool = False
     ) -> Tensor:
-        """[B, T, D]: the last hidden states by teacher forcing, which `project` maps to the logits of each token and of the end mark."""
+        """[B, T, D]: the last hidden states by teacher forcing, which `project` maps to the logits of each token and of the end mark.
+
+        A name of the probe that fits nothing in the network is a `ConfigError`.
+        """
         with self._resident.evaluating(gradients=gradients) as network:
             target_in = padded(
                 [[network.start_token, *ids] for ids in targets], self._target_pad, self.device
             )  # [B, T]
-            return network.hidden(self._source(network, sources), target_in, probe)
+            hidden = network.hidden(self._source(network, sources), target_in, probe)
+        if probe is not None:
+            probe.require_matches()
+        return hidden
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target and of the end mark, by teacher forcing."""

@@ -11,18 +11,28 @@ import torch
 from torch import Tensor, nn
 
 from regard.engine.runner import Network
+from regard.errors import ConfigError
 from regard.explain.capture import PATHS
 from regard.explain.explanation import AttentionName
-from regard.ops.probe import Edit, Probe
+from regard.ops.probe import Edit, OptionalEdit, Probe
 from regard.tasks.translate.translator import Translator
 
 Edits = Mapping[str, Edit]
 
 
 def without_head(attention: AttentionName, layer: int, head: int) -> Edits:
-    """Edits that set the context of a head to zero."""
+    """Edits that set the context of a head to zero. Layers and heads are counted from 0."""
+    if attention not in PATHS:
+        raise ConfigError(f"attention {attention!r}: not one of {', '.join(PATHS)}")
+    for name, number in (("layer", layer), ("head", head)):
+        if number < 0:
+            raise ConfigError(f"{name} {number} of {attention} attention: counted from 0; give 0 or more")
 
     def edit(context: Tensor) -> Tensor:  # [B, H, T, d]
+        if head >= context.shape[1]:
+            raise ConfigError(
+                f"head {head} of {attention} attention, layer {layer}: it has {context.shape[1]} heads, counted from 0"
+            )
         kept = torch.ones(context.shape[1], dtype=context.dtype, device=context.device)
         kept[head] = 0.0
         return context * kept[:, None, None]
@@ -33,8 +43,17 @@ def without_head(attention: AttentionName, layer: int, head: int) -> Edits:
 
 def with_embeddings(tokens: Sequence[int], replacement: Tensor) -> Edits:
     """Edits that replace the embeddings of these source positions by `replacement` [D] or [1]."""
+    if any(token < 0 for token in tokens):
+        raise ConfigError(f"source position {min(tokens)}: counted from 0; give 0 or more")
 
     def edit(words: Tensor) -> Tensor:  # [B, S, D]
+        _, length, width = words.shape
+        if tokens and max(tokens) >= length:
+            raise ConfigError(
+                f"source position {max(tokens)}: the source has {length} tokens with its end mark, counted from 0"
+            )
+        if tuple(replacement.shape) not in ((1,), (width,)):
+            raise ConfigError(f"an embedding of shape {list(replacement.shape)}: this model needs [{width}] or [1]")
         changed = words.clone()
         changed[:, list(tokens)] = replacement.to(words)
         return changed
@@ -51,13 +70,15 @@ def without_tokens(tokens: Sequence[int]) -> Edits:
         return scores.masked_fill(hidden, float("-inf"))
 
     nothing = with_embeddings(tokens, torch.zeros(1))
-    return {**nothing, "encoder.*.self.masked": edit, "decoder.*.cross.*masked": edit}
+    attention = OptionalEdit(edit)  # a recurrent encoder has none, and a decoder may have none
+    return {**nothing, "encoder.*.self.masked": attention, "decoder.*.cross.*masked": attention}
 
 
 def edited(model: Translator, edits: Edits) -> Translator:
     """The model with these interventions in every pass. It can search, score, align and be explained.
 
-    It has no key-value cache, so it is slow: use it for a sentence, not for a corpus.
+    It has no key-value cache, so it is slow: use it for a sentence, not for a corpus. An edit that fits nothing in the model is an error of
+    the first pass.
     """
     changed = type(model)(
         EditedNetwork(model.network, edits),
@@ -109,7 +130,10 @@ class EditedNetwork:
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
         """(source [B, S], target_in [B, T]) -> [B, T, D]"""
-        return self._network.hidden(source, target_in, (Probe() if probe is None else probe).with_edits(self._edits))
+        editing = (Probe() if probe is None else probe).with_edits(self._edits)
+        hidden = self._network.hidden(source, target_in, editing)
+        editing.require_matches()
+        return hidden
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> PrefixState:
         """The state before the first step."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from regard.explain.explanation import Explanation
 
 Link = tuple[int, int]  # (source word, target word), both counted from 0
+Row = Mapping[str, Any]  # a line of the results file, or a validation sample
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,23 @@ class SearchTree:
 
 
 @dataclass(frozen=True)
+class Transitions:
+    """The transition matrix of a Markov model, or its most frequent rows and columns."""
+
+    contexts: Sequence[str]  # the rows
+    tokens: Sequence[str]  # the columns
+    probabilities: Sequence[Sequence[float]]  # [contexts][tokens]
+    masked: Sequence[bool]  # of each context: a pair that has no vote
+    all_contexts: int
+    all_tokens: int
+
+    def __post_init__(self) -> None:
+        shapes = {len(row) for row in self.probabilities} - {len(self.tokens)}
+        if shapes or not len(self.contexts) == len(self.probabilities) == len(self.masked):
+            raise ValueError(f"transitions of {len(self.contexts)} contexts to {len(self.tokens)} tokens do not fit")
+
+
+@dataclass(frozen=True)
 class Report:
     """The content of a run's page. Only the title is required: missing parts are left out or marked as missing."""
 
@@ -106,3 +124,4 @@ class Report:
     alignments: Sequence[AlignmentMap] = ()
     beam_tree: SearchTree | None = None
     explanation: "Explanation | None" = None  # of one sentence
+    transitions: Transitions | None = None  # of a Markov model

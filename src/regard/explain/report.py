@@ -25,7 +25,7 @@ MAP_CELLS = 10_000  # larger alignment maps are unreadable on a page
 # In the order of their imports: a module comes after those that it uses.
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
-    *("curves.js", "flow.js", "confusion.js"),
+    *("curves.js", "flow.js", "confusion.js", "transitions.js"),
     *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
@@ -98,6 +98,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "alignments": [asdict(alignment) for alignment in maps],
         "alignments_left_out": len(report.alignments) - len(maps),
         "beam_tree": asdict(report.beam_tree) if report.beam_tree else None,
+        "transitions": asdict(report.transitions) if report.transitions else None,
         "settings": [[name, setting_text(value)] for name, value in leaves(report.settings)],
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
@@ -125,8 +126,8 @@ def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def highlights(metrics: Mapping[str, Any]) -> list[str]:
-    """Sentences about scores that are a share of the sentences, such as "9 of 10 .. are translated word for word .."."""
-    sentences = []
+    """Sentences about scores that are a share of the sentences, such as "9 of 10 .. are translated word for word ..", and notes."""
+    sentences = [f"{note[:1].upper()}{note[1:]}." for note in metrics.get("notes", ())]
     for name, row in METRICS.items():
         share, size = metrics.get(name), metrics.get("sentences")
         if row.share_of and isinstance(share, int | float) and size:

@@ -27,8 +27,9 @@ def structure(model: Translator, source: Sequence[int], target: Sequence[int]) -
     """The structure of the network for one pair. Both sides are ids without end marks."""
     network: Any = model.network
     probe = Probe(
-        *("encoder.words", "encoder.embedding", "encoder.*hidden", "decoder.embedding", "decoder.*hidden"),
+        *("encoder.words", "encoder.embedding", "encoder.*hidden", "decoder.embedding"),
         edits={"*.words": _leaf},
+        optional=["decoder.*hidden"],  # a recurrent decoder shows none
     )
     hidden = model.forced([source], [target], probe, gradients=True)
     positions = _positions(network)

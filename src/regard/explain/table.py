@@ -7,6 +7,7 @@ from regard.bundle.opened import OpenBundle
 from regard.errors import RegardError
 from regard.explain.explain import explain
 from regard.explain.records import Report
+from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
 
 EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
@@ -15,7 +16,7 @@ EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
 ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], Report]
 """(the generic report, the rows of the task's result file, the bundle if there is a checkpoint) -> the full report."""
 
-REPORT_PAGES: dict[str, ReportPage] = {"translate": add_translation_views}
+REPORT_PAGES: dict[str, ReportPage] = {"translate": add_translation_views, "generate": add_language_views}
 """Task -> the function that adds its views to the report of a run."""
 
 

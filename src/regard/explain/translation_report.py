@@ -7,7 +7,7 @@ from typing import Any
 from regard.bundle.opened import OpenBundle
 from regard.explain.beam_tree import beam_tree
 from regard.explain.explain import Part, explain
-from regard.explain.records import AlignmentMap, Report, SentenceResult
+from regard.explain.records import AlignmentMap, Report, Row, SentenceResult
 from regard.metrics.alignment import parse_pharaoh
 from regard.metrics.translation import sentence_chrf
 from regard.tasks.table import TASKS
@@ -19,8 +19,6 @@ TREE_BEAM = 3
 EXPLAINED_PARTS: tuple[Part, ...] = ("computation",)
 MAP_WORDS = (4, 24)  # source words of a mapped sentence: not trivial, and fits a screen
 EXPLAINED_WORDS = (5, 9)  # source words of the sentence that is searched and explained
-
-Row = Mapping[str, Any]  # a line of translations.jsonl, or a validation sample
 
 
 def add_translation_views(report: Report, rows: Sequence[Row], bundle: OpenBundle | None) -> Report:

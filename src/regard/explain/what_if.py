@@ -137,7 +137,7 @@ def _word_positions(source: Side, word: str) -> list[int]:
 def _check_head(attention: Mapping[AttentionName, NamedArray], head: Head) -> None:
     kind, layer, number = head
     shape = attention[kind].shape if kind in attention else {"layer": 0, "head": 0}
-    if layer >= shape["layer"] or number >= shape["head"]:
+    if not (0 <= layer < shape["layer"] and 0 <= number < shape["head"]):
         raise ConfigError(
             f"{kind} attention, layer {layer + 1}, head {number + 1}: this model has {shape['layer']} layers of {shape['head']} heads"
         )

@@ -81,7 +81,7 @@ class MultiHeadAttention(nn.Module):
             output: Tensor = self.output(context.transpose(1, 2).flatten(2))
             return output
         if probe.wants("value_norms"):
-            probe.see("value_norms", self._value_norms(values))
+            probe.show("value_norms", self._value_norms(values))
         context, _ = probed_attention(query, keys, values, probe, score=compare, mask=mask, causal=causal)
         return probe.see("output", self.output(probe.see("joined", context.transpose(1, 2).flatten(2))))
 

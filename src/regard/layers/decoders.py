@@ -57,7 +57,7 @@ class StateAttention(nn.Module):
             context = attend(query, source.keys, source.values, score=self.score.compare, mask=source.mask)
             return context.reshape(len(state), -1), None
         if probe.wants("value_norms"):
-            probe.see("value_norms", torch.linalg.vector_norm(source.values, dim=-1))
+            probe.show("value_norms", torch.linalg.vector_norm(source.values, dim=-1))
         context, weights = probed_attention(
             query, source.keys, source.values, probe, score=self.score.compare, mask=source.mask
         )
@@ -197,4 +197,4 @@ class _Looks:
 
     def show(self) -> None:
         if self._probe is not None:
-            self._probe.see("weights", torch.cat(self._weights, dim=2))
+            self._probe.show("weights", torch.cat(self._weights, dim=2))

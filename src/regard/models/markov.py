@@ -92,6 +92,7 @@ class Markov(NextToken):
         self.order = (len(tables) - 1) // 3
         _check_tables(tables, self.order, self.target_pad)
         self.names = tuple(tables)
+        self._unseen: tuple[int, ...] | None = None
         for name, table in tables.items():
             self.register_buffer(name.replace(".", "_"), table)
 
@@ -110,6 +111,18 @@ class Markov(NextToken):
     def tables(self) -> dict[str, Tensor]:
         """The tables of the model."""
         return {name: self.get_buffer(name.replace(".", "_")) for name in self.names}
+
+    def unseen_tokens(self) -> tuple[int, ...]:
+        """The tokens that the training text lacks, without the end mark: smoothing alone gives them a probability.
+
+        Of a word tokenizer these are most of the bytes, which spell unknown words. Every token of the text follows another or a start.
+        """
+        if self._unseen is None:
+            unseen = torch.ones(self.target_pad, dtype=torch.bool)
+            unseen[self.get_buffer("1_keys").cpu() % self.target_pad] = False
+            unseen[self.end_token] = False
+            self._unseen = tuple(unseen.nonzero().flatten().tolist())
+        return self._unseen
 
     def hidden(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
@@ -138,6 +151,20 @@ class Markov(NextToken):
         for length in range(1, self.order + 1):
             probabilities = self._successors(length).add_one(probabilities, hidden[:, length - 1], targets)
         return probabilities.log().float()
+
+    def contexts(self, length: int) -> Int[Tensor, "C length"]:
+        """All contexts of `length` tokens that the training text has, the start token among them."""
+        places = torch.unique(self.get_buffer(f"{length}_keys") // self.target_pad)
+        later = []
+        for shorter in range(length - 1, 0, -1):
+            keys = self.get_buffer(f"{shorter}_keys")[places]
+            places, words = keys // self.target_pad, keys % self.target_pad
+            later.append(words)
+        return torch.stack([places, *reversed(later)], dim=1)
+
+    def after(self, contexts: Int[Tensor, "R length"]) -> Float[Tensor, "R V"]:
+        """p of every next token after contexts, a row of the transition matrix each."""
+        return self.distribution(self.hidden(contexts, contexts)[:, -1])
 
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> MarkovState:
         rows = self.get_buffer("1_keys").new_full((sentences_of(source, prefix), self.order), NONE)

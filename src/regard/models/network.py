@@ -40,8 +40,11 @@ class NextToken(nn.Module, ABC):
     def forward(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B T V"]:
-        """Teacher forcing: the logits of each next token."""
-        return self.project(self.hidden(source, target_in, probe))
+        """Teacher forcing: the logits of each next token. A name of the probe that fits nothing is a `ConfigError`."""
+        hidden = self.hidden(source, target_in, probe)
+        if probe is not None:
+            probe.require_matches()
+        return self.project(hidden)
 
     @abstractmethod
     def hidden(
@@ -59,6 +62,10 @@ class NextToken(nn.Module, ABC):
         return torch.cat(
             [self.project(hidden[part]).log_softmax(-1).gather(1, targets[part, None])[:, 0] for part in parts]
         )
+
+    def unseen_tokens(self) -> tuple[int, ...]:
+        """The tokens that the training text lacks, where the network knows them. They can be scored, and are not written."""
+        return ()
 
     @abstractmethod
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -80,6 +80,10 @@ class SkipMarkov(NextToken):
         mine = {name: self.get_buffer(name) for name in ("pairs", "votes", "keys", "probabilities", "rest")}
         return mine | {f"first.{name}": table for name, table in self.first.tables().items()}
 
+    def unseen_tokens(self) -> tuple[int, ...]:
+        """The tokens that the training text lacks."""
+        return self.first.unseen_tokens()
+
     def hidden(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Int[Tensor, "B T L"]:
@@ -108,6 +112,19 @@ class SkipMarkov(NextToken):
         return Successors(pairs, pairs, pairs, self.target_pad).find(
             earlier.masked_fill(earlier == self.start_token, NONE), later
         )
+
+    def contexts(self) -> Int[Tensor, "P 2"]:
+        """All pairs of tokens that the training text has, the earlier token first."""
+        pairs = self.get_buffer("pairs")
+        return torch.stack([pairs // self.target_pad, pairs % self.target_pad], dim=1)
+
+    def after(self, pairs: Int[Tensor, "R 2"]) -> Float[Tensor, "R V"]:
+        """p of every next token by the vote of a single pair, a row of the transition matrix each."""
+        return self._successors().add_to(self.first.distribution(pairs[:, 1:]), self.find(pairs[:, 0], pairs[:, 1]))
+
+    def votes_of(self, pairs: Int[Tensor, "R 2"]) -> Bool[Tensor, " R"]:
+        """Whether each pair votes, or is masked."""
+        return self.get_buffer("votes")[self.find(pairs[:, 0], pairs[:, 1])] > 0
 
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> MarkovState:
         rows = self.get_buffer("pairs").new_full((sentences_of(source, prefix), self.skips + 1), NONE)

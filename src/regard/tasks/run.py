@@ -72,13 +72,14 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
 
 
 def _remarks(settings: RunSettings, objective: Objective, base: OpenBundle | None) -> tuple[str, ...]:
-    """Notes for the user on a new run: on its base model, or on a vocabulary of another size than was set."""
-    if base is not None:
-        return tuple(remarks_on(settings, objective.bundle, base))
+    """Notes for the user on a new run: on its data, its base model, or a vocabulary of another size than was set."""
+    notes = list(getattr(objective, "notes", ()))
     text = getattr(settings, "text", None)
-    if not isinstance(text, OneTextConfig) or "vocabulary" not in text.model_fields_set:
-        return ()
-    return tuple(vocabulary_remarks(text, objective.vocabulary))
+    if base is not None:
+        notes += remarks_on(settings, objective.bundle, base)
+    elif isinstance(text, OneTextConfig) and "vocabulary" in text.model_fields_set:
+        notes += vocabulary_remarks(text, objective.vocabulary)
+    return tuple(notes)
 
 
 def _preparation_listener(listeners: Sequence[Listener]) -> Callable[[str, int], None]:

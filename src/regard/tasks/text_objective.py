@@ -23,6 +23,8 @@ class TextObjective:
     """The properties of an objective that come from its corpus. The task sets `bundle`."""
 
     bundle: Any
+    notes: tuple[str, ...] = ()
+    """Remarks on the corpus for the user, told when training starts."""
 
     def __init__(self, prepared: PreparedText) -> None:
         self._prepared = prepared

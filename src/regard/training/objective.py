@@ -59,7 +59,10 @@ class Evaluation:
 
 
 class Objective(Protocol):
-    """A task with its data: what is common to models trained by gradients and models fitted by counting."""
+    """A task with its data: what is common to models trained by gradients and models fitted by counting.
+
+    It may also have `notes`, remarks on the data that are told when training starts.
+    """
 
     @property
     def key(self) -> str:

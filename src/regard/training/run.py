@@ -93,11 +93,8 @@ def _begin(
     if is_fitted(objective):
         counting = Counting(objective, out)
         cut_back(out / "log.jsonl", -1)  # an interrupted run starts again
-        return (
-            counting.events,
-            _started(objective, objective.counted_examples, device, notes=tuple(remarks)),
-            counting.cost,
-        )
+        started = _started(objective, objective.counted_examples, device, notes=tuple(remarks))
+        return counting.events, started, counting.cost
     job, notes = resumed_job(settings, out, objective, device, base, remarks)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, len(objective.examples), device, job.progress, parameters, notes)

@@ -16,12 +16,14 @@ import torch
 from regard.bundle.bundle import save_bundle
 from regard.bundle.config import TextsConfig, VocabularySizes
 from regard.bundle.describe import describe
+from regard.data.texts import TextCorpus, write_texts
 from regard.engine.input_length import TruncationWarning
 from regard.errors import BundleError, ConfigError, SearchError
 from regard.models.build import build_language_model, count_model
 from regard.models.config import LanguageRecurrentConfig, LanguageTransformerConfig, MarkovConfig, ModelConfig
 from regard.search.options import SearchOptions
 from regard.tasks.bundles import bundle_classes
+from regard.tasks.generate.evaluate import continuations
 from regard.tasks.generate.settings import GenerateBundle
 from regard.tasks.generate.writer import Generation, Writer
 from regard.tasks.load import load_served, load_translator, load_writer
@@ -336,3 +338,41 @@ def test_tables_of_another_model_are_refused(words: Tokenizer, tmp_path: Path) -
     writer = counted(SHOW, words, order=2)
     with pytest.raises(BundleError, match="tables of order 2, not 3"):
         load_writer(saved(writer, tmp_path / "bundle", MarkovConfig(order=3)))
+
+
+@pytest.mark.parametrize("options", [{"order": 1}, {"order": 2, "skips": 10}, {"order": 2, "skips": 10, "mask": 0.0}])
+def test_a_smoothed_model_writes_only_what_its_text_has(words: Tokenizer, options: dict[str, object]) -> None:
+    """Smoothing gives every byte a probability, so that any word can be scored; none is written."""
+    writer = counted(SHOW, words, smoothing="kneser_ney", **options)
+    [unknown] = writer.score(["show me my cats"])
+    assert math.isfinite(unknown.logprob)
+    assert {word for one in writer.generate([""] * 200, seed=1) for word in one.text.split()} <= set(
+        SHOW[0].split()
+    ) | {
+        "files",
+        "photos",
+    }
+    plain = counted(SHOW, words, smoothing="none", **options)
+    assert writer.network.unseen_tokens() == plain.network.unseen_tokens()
+    pieces = words.vocabulary.pieces
+    assert {pieces[token] for token in range(1, words.vocabulary.pad)} - {
+        pieces[token] for token in writer.network.unseen_tokens()
+    } == {f"▁{word}" for word in [*SHOW[0].split(), "files", "photos"]}
+
+
+def test_prompts_of_samples_are_whole_words(tmp_path: Path) -> None:
+    lines = [f"{n} days before whatever happened nobody remembers" for n in range(40)]
+    for kind in ("bpe", "char", "word"):
+        tokenizer = learn(TextConfig(kind=kind, vocabulary=300), lines)  # type: ignore[arg-type]
+        for documents in ("file", "line"):
+            home = tmp_path / kind / documents
+            write_texts(home, lines, tokenizer, documents)  # type: ignore[arg-type]
+            corpus = TextCorpus(home)
+            network = count_model(MarkovConfig(order=1), corpus.ids, corpus.begins, len(tokenizer.vocabulary)).eval()
+            writer = Writer(network, tokenizer, TextsConfig(documents=documents, context=1024))  # type: ignore[arg-type]
+            samples = continuations(writer, corpus, 9)
+            assert 6 < len({sample.source for sample in samples}) <= 9
+            known = {word for line in lines for word in line.split()}
+            for sample in samples:
+                assert sample.source
+                assert set(sample.source.split()) <= known, (kind, documents, sample.source)

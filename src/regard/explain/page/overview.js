@@ -8,7 +8,6 @@ const REASONS = {
   minutes: "the run used all of its time",
   patience: "the run stopped when validation no longer improved",
   interrupted: "the run was interrupted",
-  counted: "its corpus was counted",
 };
 
 // A summary of the run in a few sentences.
@@ -18,9 +17,12 @@ function story({ metrics, highlights, status }) {
   const sentences = [];
   if (typeof steps === "number") {
     const tokens = metrics.tokens ? ` and ${compact(metrics.tokens)} target tokens` : "";
-    sentences.push(`Trained for ${plural(steps, "step")}${tokens}${seconds ? ` in ${duration(seconds)}` : ""}.`);
+    const time = seconds ? ` in ${duration(seconds)}` : "";
+    const counted = status.reason === "counted";
+    sentences.push(counted ? `Counted ${compact(metrics.tokens ?? 0)} tokens${time}.` : `Trained for ${plural(steps, "step")}${tokens}${time}.`);
   }
   sentences.push(...highlights);
+  if (status.reason === "counted") return sentences.join(" ");
   if (status.reason) sentences.push(`It ended because ${REASONS[status.reason] ?? status.reason}.`);
   else if (steps) sentences.push("The log does not say that the run ended: it is still going on, or it was killed.");
   else sentences.push("No training step has been logged.");
@@ -45,5 +47,5 @@ export function overview(parent, data) {
     make("p", { class: "facts" }, facts.join(" · ")),
     make("p", { class: "story" }, story(data)),
     make("dl", { class: "figures-grid" }, data.cards.map((card) => figureCard(card, data.scores[card.key]))));
-  if (!data.cards.some((card) => card.key in data.scores)) parent.append(empty("The model has not been evaluated yet."));
+  if (!data.highlights.length && !data.cards.some((card) => card.key in data.scores)) parent.append(empty("The model has not been evaluated yet."));
 }

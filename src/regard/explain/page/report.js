@@ -9,6 +9,7 @@ import { learningView } from "./learning.js";
 import { overview } from "./overview.js";
 import { reproductionView } from "./reproduction.js";
 import { samplesView, sentenceList } from "./sentences.js";
+import { transitionsView } from "./transitions.js";
 import { SENTENCE_PARTS } from "./views.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -45,9 +46,11 @@ function searchLead({ beam, alpha, source }) {
 
 overview(document.getElementById("top"), data);
 
-part("learning", "Learning", "How it learned",
-  "One step is one update of the weights. Point at a curve for its exact numbers; click on a name to hide or show it.",
-  (section) => learningView(section, data));
+if (data.status.reason !== "counted") { // counting has no curve
+  part("learning", "Learning", "How it learned",
+    "One step is one update of the weights. Point at a curve for its exact numbers; click on a name to hide or show it.",
+    (section) => learningView(section, data));
+}
 
 if (data.flow) {
   part("gradients", "Gradients", "How its gradients flow",
@@ -83,6 +86,12 @@ if (data.confusion) {
   part("confusion", "Confusion", "What it takes for what",
     "Each row is a label, each column what the model said: the diagonal is right.",
     (section) => confusionView(card(section), data.confusion));
+}
+
+if (data.transitions) {
+  part("transitions", "Transitions", "What comes next",
+    "Each row is what was read last, each column the token that may follow, each cell its probability. A whole row adds up to 1.",
+    (section) => transitionsView(card(section), data.transitions));
 }
 
 part("samples", "Samples", "The same sentences over time",

@@ -8,7 +8,7 @@ from torch import nn
 from regard.bundle.config import Languages, TextsConfig, vocabulary_sizes
 from regard.data.batches import Batch
 from regard.data.examples import ContextExamples
-from regard.data.prepare_texts import PreparedTexts
+from regard.data.prepare_texts import TINY, PreparedTexts
 from regard.metrics.perplexity import text_perplexities
 from regard.models.config import MarkovConfig
 from regard.tasks.generate.evaluate import FINAL_SAMPLES, GenerateTest, continuations, corpus_perplexities
@@ -37,6 +37,16 @@ class _Texts(TextObjective):
             texts=TextsConfig(documents=settings.data.documents, context=context),
         )
         self.bundle = own if base is None else own.inherited(base)
+        if prepared.tiny:
+            self.notes = (
+                f"a text of less than {TINY} characters: nothing is held out, and validation is on the text that was learned; "
+                "a fair perplexity needs another text, --valid-text FILE",
+            )
+
+    @property
+    def vocabulary(self) -> tuple[int, ...]:
+        """The size of the vocabulary: there is one language."""
+        return (self.bundle.vocabulary.target,)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -45,10 +55,11 @@ class _Texts(TextObjective):
 
     @property
     def test(self) -> GenerateTest:
-        """The test text, or the validation text where there is none."""
+        """The test text, or the validation text where there is none, which of a tiny text is the training text."""
         test = self.prepared.test
         if test is None:
-            return GenerateTest(self.prepared.valid, "validation", FINAL_SAMPLES)
+            name = "training" if self.prepared.tiny else "validation"
+            return GenerateTest(self.prepared.valid, name, FINAL_SAMPLES)
         return GenerateTest(test, "test", FINAL_SAMPLES)
 
     def writer(self, network: nn.Module | CountedNetwork) -> Writer:

@@ -62,4 +62,6 @@ class Generate:
         return evaluate_writer(served, test)
 
     def shown(self, metrics: Mapping[str, Any]) -> str:
-        return "".join(f"{name:<16} {value:12,.6g}\n" for name, value in metrics.items())
+        numbers = {name: value for name, value in metrics.items() if name != "notes"}
+        notes = [f"note: {note}\n" for note in metrics.get("notes", ())]
+        return "".join([*(f"{name:<16} {value:12,.6g}\n" for name, value in numbers.items()), *notes])

@@ -58,6 +58,10 @@ class LanguageNetwork(Stepper[Any], Evaluable, Protocol):
         """(hidden [N, D], targets [N]) -> log p [N]"""
         ...
 
+    def unseen_tokens(self) -> tuple[int, ...]:
+        """The tokens that the training text lacks, which are scored but not written."""
+        ...
+
 
 @dataclass(frozen=True)
 class Generation:
@@ -176,6 +180,16 @@ class Writer:
         """The text of ids."""
         return decode_lines(self.tokenizer, ids)
 
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that have tokens which the training text lacks, where the network knows them."""
+        unseen, unknown = frozenset(self.network.unseen_tokens()), dict[str, None]()
+        for line in text.split("\n") if unseen else ():
+            ids = self.tokenizer.encode(line)
+            words = self.tokenizer.decode(ids).split(" ")
+            places = zip(ids, self.tokenizer.words(ids), strict=True)
+            unknown |= {words[word]: None for token, word in places if token in unseen}
+        return list(unknown)
+
     def continued(self, before: Sequence[int], ids: Sequence[int]) -> str:
         """The text that `ids` add to the text of the ids before them."""
         start, whole = self.text(before), self.text([*before, *ids])
@@ -235,13 +249,14 @@ class Writer:
         return [self._least_risk(drawn, options.nbest) for drawn in hypotheses] if options.mbr else hypotheses
 
     def _limits(self, options: SearchOptions) -> tuple[int, Constraints]:
-        """The maximum output length and the suppressed tokens. Raises an error for options that a language model does not have."""
+        """The maximum output length and the tokens that are not written. Refuses options that a language model does not have."""
         if options.coverage:
             raise SearchError(f"coverage = {options.coverage:g}: a language model has no source to cover; leave it out")
         longest = max(USUAL_LENGTH, options.min_length) if options.max_length is None else options.max_length
         if options.min_length > longest:
             raise SearchError(f"min_length = {options.min_length}: above max_length = {longest}")
-        return longest, Constraints(suppressed=suppressed_ids(self.tokenizer.vocabulary, options.suppress))
+        suppressed = suppressed_ids(self.tokenizer.vocabulary, options.suppress)
+        return longest, Constraints(suppressed=(*suppressed, *self.network.unseen_tokens()))
 
     def _fed(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """[B, 1 + tokens]: the start token and prompts of the same length."""

@@ -35,7 +35,8 @@ def evidence(runner: Runner, method: AlignmentMethod, sources: Sequence[Ids], ta
 
 
 def _attention(runner: Runner, with_norms: bool, sources: Sequence[Ids], targets: Sequence[Ids]) -> Tensor:
-    probe = Probe("decoder.*.cross.weights", *(["decoder.*.cross.*value_norms"] if with_norms else []))
+    norms_of_values = ["decoder.*.cross.*value_norms"] if with_norms else []
+    probe = Probe(optional=["decoder.*.cross.weights", *norms_of_values])
     runner.forced(sources, targets, probe)
     if not len(probe):
         raise SearchError("this model has no attention from target to source, so it cannot align words")
