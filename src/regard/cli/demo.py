@@ -45,7 +45,7 @@ def demo(
     with open_output(None) as stream:
         stream.writelines(f"{translation.source} -> {translation.text}\n" for translation in translations)
     data = getattr(run_settings(values, "settings"), "data", None)
-    if isinstance(data, PairData) and data.src is None and data.pairs is None:
+    if isinstance(data, PairData) and not data.training_corpora:
         print_status(_knowledge(data))
     regard = "regard" if shutil.which("regard") else sys.argv[0]  # `make demo` runs it from where no path leads
     names = {"regard": shlex.quote(regard), "out": shlex.quote(str(out))}
