@@ -1,13 +1,11 @@
 """Settings: typos are refused with the nearest name, overrides reach any depth, and differences are told."""
 
-import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from regard.errors import ConfigError
-from regard.settings import last_parts, leaves, merged, override, read_json, read_toml, to_toml
+from regard.settings import last_parts, leaves, merged, override, read_json, read_toml
 from regard.tasks.settings import parse_settings
 from regard.tasks.translate.settings import TranslateSettings
 
@@ -61,16 +59,6 @@ def test_differences_are_told_with_old_and_new_values() -> None:
     older, newer = TranslateSettings(), parse_settings({"train": {"seed": 2}, "model": {"layers": 6}})
     assert newer.changed_from(older) == ["model.layers: 4 -> 6", "train.seed: 1 -> 2"]
     assert newer.changed_from(newer) == []
-
-
-def test_the_template_is_the_defaults_in_comments() -> None:
-    text = to_toml(TranslateSettings)
-    assert parse_settings(tomllib.loads(text)) == TranslateSettings()
-    assignments = [line for line in text.splitlines() if not line.startswith(("# ", "[")) and line]
-    assert assignments == []
-    uncommented = re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)
-    assert uncommented != text
-    assert parse_settings(tomllib.loads(uncommented)) == TranslateSettings()
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, PydanticUndefined, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from regard.errors import ConfigError
 
@@ -65,6 +65,22 @@ class Choice:
             context = {"discriminator": repr(self.key), "tag": str(chosen), "expected_tags": expected}
             raise PydanticKnownError("union_tag_invalid", context)
         return self.table[chosen].model_validate(value)
+
+
+class OneOf:
+    """A check that a setting is a name of a table: `Annotated[str, OneOf(TABLE)]`. The table is read when settings are parsed."""
+
+    def __init__(self, table: Collection[str]) -> None:
+        self.table = table
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._validated, handler(source))
+
+    def _validated(self, value: Any) -> Any:
+        if not isinstance(value, str) or value not in self.table:
+            *most, last = map(repr, self.table)
+            raise ValueError(f"input should be {' or '.join(filter(None, [', '.join(most), last]))}")
+        return value
 
 
 def _dumped(value: Settings, info: core_schema.SerializationInfo) -> dict[str, Any]:
@@ -157,34 +173,6 @@ def last_parts(names: Collection[str]) -> dict[str, str]:
     """Dotted name -> its last part, or the whole name where two share the last part."""
     last = Counter(name.rpartition(".")[2] for name in names)
     return {name: name if last[name.rpartition(".")[2]] > 1 else name.rpartition(".")[2] for name in names}
-
-
-def to_toml(group: type[BaseModel], path: str = "") -> str:
-    """A commented TOML file of a group: every setting with its description and default."""
-    lines, tables = [], []
-    for name, field in group.model_fields.items():
-        default = field.get_default(call_default_factory=True, validated_data={})
-        if isinstance(default, BaseModel):
-            inner = f"{path}{name}"
-            other_groups = [group for group in groups_of(field) if group is not type(default)]
-            tables.append(f"\n[{inner}]\n{to_toml(type(default), f'{inner}.')}{_other_kinds(field, other_groups)}")
-            continue
-        lines.append(f"# {field.description}" if field.description else "")
-        unset = default is None or default is PydanticUndefined
-        lines.append(f"# {name} =" if unset else f"# {name} = {json.dumps(default, ensure_ascii=False)}")
-    return "\n".join(line for line in lines if line) + "\n" + "".join(tables)
-
-
-def _other_kinds(field: FieldInfo, groups: Sequence[type[BaseModel]]) -> str:
-    """Comments that list the settings of the other groups that a table may hold."""
-    choice = choice_of(field)
-    assert choice is not None or not groups
-    return "".join(
-        f"# With {choice.key} = {json.dumps(group.model_fields[choice.key].default)} the settings are others: "
-        f"{', '.join(name for name in group.model_fields if name != choice.key)}.\n"
-        for group in groups
-        if choice is not None
-    )
 
 
 def _toml_value(text: str) -> Any:

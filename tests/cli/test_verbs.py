@@ -105,6 +105,20 @@ def test_init_prints_a_config_that_is_the_default(command) -> None:
     assert "# Tokens in a batch" in text
 
 
+def test_what_init_prints_is_trained_with(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "book.txt").write_text("to be or not to be\nthat is the question\n" * 30, encoding="utf-8")
+    (tmp_path / "labelled.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 12, encoding="utf-8")
+    for task, kind in (("generate", "markov"), ("classify", "bag")):
+        (tmp_path / "run.toml").write_text(command("init", "--task", task, "--kind", kind).out, encoding="utf-8")
+        trained = command("train", "run.toml", "--out", kind)
+        assert trained.code == 0, trained.err
+        assert json.loads((tmp_path / kind / "config.json").read_text(encoding="utf-8"))["model"]["kind"] == kind
+    refused = command("init", "--kind", "markov")
+    assert (refused.code, refused.out) == (2, "")
+    assert "it is one of --task generate" in refused.err
+
+
 def test_train_again_says_finished_and_other_settings_are_refused(command, small_run) -> None:
     config = small_run / "config.json"
     again = command("train", config, "--out", small_run)

@@ -80,6 +80,20 @@ def test_masked_pairs_are_told_from_those_that_vote(tmp_path: Path) -> None:
     assert found.all_contexts > len(found.contexts) == transitions.MOST_ROWS
 
 
+@pytest.mark.parametrize("documents", ["line", "file"])
+def test_tokens_are_as_frequent_as_in_the_text(tmp_path: Path, documents: str) -> None:
+    lines = ["a b b", "b a", "c b a b", "a"]
+    matrix(tmp_path, lines, documents, order=1)
+    writer: Any = load_writer(tmp_path / "run")
+    found, vocabulary = transitions.token_frequencies(writer.network), writer.tokenizer.vocabulary
+    starts = len(lines) if documents == "line" else 0  # a start stands for each end; one running text has line ends
+    total, near = 10 + len(lines), 0.02 if starts else 0.06  # the first line of one running text follows no line end
+    expected = {"▁a": 4, "▁b": 5, "▁c": 1, "<0x0A>": len(lines) - starts, "<pad>": starts}
+    for piece, count in expected.items():
+        assert float(found[vocabulary.id_of(piece)]) == pytest.approx(count / total, abs=near), piece
+    assert float(found.sum()) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("smoothing", ["none", "kneser_ney"])
 def test_of_a_large_matrix_the_most_frequent_part_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smoothing: str

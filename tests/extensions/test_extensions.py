@@ -147,6 +147,13 @@ def test_a_kind_of_model(home: Path) -> None:
     assert json.loads((home / "films/metrics.json").read_text(encoding="utf-8"))["accuracy"] > 0.8
 
 
+def test_init_explains_a_kind_of_model() -> None:
+    text = regard("init", "--task", "classify", "--kind", "word_mean", "--extension", TOYS).stdout
+    assert "# Width of a word vector.\n# width = 8  # a whole number\n" in text
+    assert 'kind = "word_mean"  # "transformer", "recurrent", "bag" or "word_mean"' in text
+    assert "--extension toys.py" in text.splitlines()[0]
+
+
 def test_a_model_that_needs_an_extension_says_so_and_runs_nothing(toy_run: Path, home: Path) -> None:
     told = regard("translate", toy_run, "-i", home / "a.fr", code=2).stderr
     assert "needs the extension toys.py" in told

@@ -147,7 +147,7 @@ class PairData(Settings):
 class TextData(Settings):
     """Text for a language model."""
 
-    text: str | None = None
+    text: str | None = Field(default=None, examples=["book.txt"])
     """Text for a language model (.gz is unpacked; `-` is the standard input)."""
 
     valid_text: str | None = None
@@ -174,7 +174,7 @@ class TextData(Settings):
 class LabelledData(Settings):
     """Labelled texts."""
 
-    labelled: str | None = None
+    labelled: str | None = Field(default=None, examples=["labelled.tsv"])
     """Texts to classify, each with its label after the last tab of its line (.gz is unpacked; `-` is the standard input)."""
 
     valid_labelled: str | None = None

@@ -5,7 +5,6 @@ Shapes: C contexts, n tokens of a context, R rows and K columns that are shown, 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +20,7 @@ from regard.text.tokenizer import Tokenizer
 
 MOST_ROWS, MOST_COLUMNS = 40, 30
 RANKED = 200_000  # contexts: of a larger model, those of one token are shown
+ROUNDS = 30  # of the chain, until its shares have settled
 START, END, LINE_END, SPACE = "⟨start⟩", "⟨end⟩", "⏎", "␣"
 
 
@@ -62,11 +62,10 @@ def transition_matrix(network: Markov | SkipMarkov, tokenizer: Tokenizer) -> Tra
 
 
 def _contexts(network: Markov) -> tuple[Tensor, Tensor]:
-    """Contexts [C, n] and their probabilities in running text [C]. A document starts as often as one ends."""
+    """Contexts [C, n] and their probabilities in running text [C]."""
     longest = network.order if len(network.get_buffer(f"{network.order}_keys")) <= RANKED else 1
     contexts = network.contexts(longest)
-    words = network.get_buffer("words").double()
-    frequency = torch.cat([words, words[:1]])[contexts[:, 0]]
+    frequency = token_frequencies(network)[contexts[:, 0]]
     if longest > 1:
         places = network.hidden(contexts, contexts)[:, :-1].flatten(0, 1)
         likelihoods = network.likelihoods(places, contexts[:, 1:].flatten()).double()
@@ -77,8 +76,26 @@ def _contexts(network: Markov) -> tuple[Tensor, Tensor]:
 def _pairs(network: SkipMarkov) -> tuple[Tensor, Tensor]:
     """Pairs [C, 2] and about how frequent they are [C]: those that vote first."""
     contexts = network.contexts()
-    words: Any = network.first.get_buffer("words").double()
-    return contexts, words[contexts].prod(dim=1) + network.votes_of(contexts)
+    return contexts, token_frequencies(network.first)[contexts].prod(dim=1) + network.votes_of(contexts)
+
+
+def token_frequencies(network: Markov) -> Tensor:
+    """[V + 1]: the share of each token in what the chain of the first order writes, the start token last; ends become starts.
+
+    The tables of a smoothed model hold no counts: those of single words say after how many different words each occurs.
+    """
+    tables = {name: network.get_buffer(name) for name in ("words", "1_keys", "1_probabilities", "1_rest")}
+    words, probabilities, rest = (tables[name].double() for name in ("words", "1_probabilities", "1_rest"))
+    contexts, following = tables["1_keys"] // network.target_pad, tables["1_keys"] % network.target_pad
+    share = torch.cat([words, words[:1]])
+    mean = torch.zeros_like(share)  # over all rounds, as a chain may have a period
+    for _ in range(ROUNDS):
+        written = words * (share * rest).sum()
+        written.index_add_(0, following, share[contexts] * probabilities)
+        share = torch.cat([written, written[:1]])
+        share[0] = 0.0
+        mean += share / share.sum()
+    return mean / ROUNDS
 
 
 def _name(tokenizer: Tokenizer, token: int) -> str:

@@ -48,14 +48,19 @@ def check_kind(model: ModelConfig, table: Mapping[str, type[ModelConfig]], task:
 
 def check_select(select: str, task: str) -> None:
     """Refuse a `train.select` that the task does not measure in validation."""
-    from regard.tasks.table import TASKS
-
-    choices = ("auto", "loss", *with_added(TASKS[task].validated))
+    choices = select_names(task)
     if select in choices:
         return
     if select == "bleu":
         raise ValueError(f"train.select 'bleu' is for translations, not for task {task!r}; leave it out")
     raise ValueError(f"train.select {select!r} is not measured for task {task!r}; choose one of {', '.join(choices)}")
+
+
+def select_names(task: str) -> tuple[str, ...]:
+    """The values of `train.select` for a task."""
+    from regard.tasks.table import TASKS
+
+    return ("auto", "loss", *with_added(TASKS[task].validated))
 
 
 def check_positions(reach: int | None, max_length: int, marks: Sequence[str]) -> None:

@@ -1,13 +1,12 @@
 """Settings: `TrainConfig` for the training loop, and `RunSettings`, the base of every task's settings."""
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from regard.models.config import ModelConfig
-from regard.settings import Settings
+from regard.settings import OneOf, Settings
 
 RATES = {"muon": 8e-3, "adamw": 1e-3, "adam": 1e-3, "sgd": 1.0}
 """The default learning rate of each optimiser. The schedule `noam` has its own default, 1."""
@@ -33,7 +32,7 @@ class TrainConfig(Settings):
     """Stop after so many passes over the data; 20 where no limit is given."""
     minutes: float | None = Field(default=None, gt=0)
     """Stop after so many minutes of training, preparation, validation and pauses not counted."""
-    optimizer: str = "muon"
+    optimizer: Annotated[str, OneOf(RATES)] = "muon"
     """The optimiser: muon, adamw, adam or sgd. With muon, vectors and embeddings are left to adamw."""
     learning_rate: float = Field(default=RATES["muon"], gt=0)
     """The highest learning rate; not given, it is 8e-3 with muon, 1e-3 with adam and adamw, 1 with sgd and as the factor of noam."""
@@ -94,11 +93,6 @@ class TrainConfig(Settings):
         rate = 1.0 if noam else RATES.get(str(values.get("optimizer", "muon")))
         return values if rate is None else {**values, "learning_rate": rate}
 
-    @field_validator("optimizer")
-    @classmethod
-    def _check_optimizer(cls, value: str) -> str:
-        return one_of(value, RATES)
-
     @field_validator("device")
     @classmethod
     def _check_device(cls, value: str) -> str:
@@ -118,15 +112,6 @@ class TrainConfig(Settings):
     def epochs(self) -> float | None:
         """The limit in epochs; 20 if no limit is set."""
         return 20.0 if self.max_steps is self.max_epochs is self.minutes is None else self.max_epochs
-
-
-def one_of(value: str, names: Iterable[str]) -> str:
-    """Return the value if it is one of the names; else raise the error that pydantic raises for a `Literal`."""
-    choices = [repr(name) for name in names]
-    if repr(value) not in choices:
-        *all_but_last, last = choices
-        raise ValueError(f"input should be {', '.join(all_but_last)} or {last}")
-    return value
 
 
 class RunSettings(Settings):

@@ -8,7 +8,7 @@ from regard.models.config.base import ModelConfig
 
 
 class MarkovConfig(ModelConfig):
-    """A Markov model, fitted by counting: the tokens before decide how often each token comes next."""
+    """A Markov model, fitted by counting: the tokens before decide how often each token comes next. Of [train], only samples matters."""
 
     kind: Literal["markov"] = "markov"
     """Which network."""

@@ -1,10 +1,9 @@
 """The names that `model.score` and `model.mixer` may have, with what settings are checked by. No torch: `layers/` has the classes."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator
+from regard.settings import OneOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +41,8 @@ MIXER_TRAITS: dict[str, MixerTraits] = {"attention": MixerTraits(causal=True)}
 """The names that `model.mixer` may have. `layers.mixers.MIXERS` has the same; an extension adds to both."""
 
 
-def one_of(table: Mapping[str, object]) -> Callable[[Any], Any]:
-    """A check that a setting is in the table, as it stands when settings are parsed."""
-
-    def check(value: Any) -> Any:
-        names = [repr(name) for name in table]
-        if value not in list(table):
-            raise ValueError(f"input should be {' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}")
-        return value
-
-    return check
-
-
-ScoreName = Annotated[str, BeforeValidator(one_of(SCORE_TRAITS))]
-MixerName = Annotated[str, BeforeValidator(one_of(MIXER_TRAITS))]
+ScoreName = Annotated[str, OneOf(SCORE_TRAITS)]
+MixerName = Annotated[str, OneOf(MIXER_TRAITS)]
 
 
 def scores_reading_rotary() -> list[str]:
