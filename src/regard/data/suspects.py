@@ -3,9 +3,10 @@
 Swapped: character trigrams are counted on each side. The source of a swapped pair looks like the target side, and its
 target like the source side.
 
-Misaligned: the words of a pair that belongs together predict each other (`data.cooccurrence`). Sources that are put
-together with random targets of similar length show how well words of unrelated sentences do. A pair is suspect if its score
-is like theirs and far below those of the other pairs. A model's scores are judged in the same way.
+Misaligned: the words of a pair that belongs together predict each other (`data.cooccurrence`). Targets that are put
+together with other sources of similar length show how well words of unrelated sentences do. A pair is suspect if its score
+is like theirs and far below those of the other pairs. With a model, the score is how much more probable the target is given
+its source than given another one.
 
 A pair's own counts are subtracted before it is judged. It reads no files.
 """
@@ -62,12 +63,16 @@ def find_suspects(
     by_words, by_model = Evidence(), Evidence()
     for first, sources, targets in _blocks(pairs()):
         fits.append(characters.fit(sources, targets))
-        others = _similar(targets) if len(by_words.random) < MOST_RANDOM else []
+        others, random = _similar(sources), len(by_words.random) < MOST_RANDOM
         by_words.add(sources, targets, words.score(sources, targets, first))
-        by_words.add_random(sources, others, words.score(sources, others) if others else ())
-        if model is not None:
-            by_model.add(sources, targets, model(sources, targets))
-            by_model.add_random(sources, others, model(sources, others) if others else ())
+        if random:
+            by_words.add_random(others, targets, words.score(others, targets))
+        if model is not None:  # how much the source helps: difficult targets have low scores whatever their source
+            unrelated = np.asarray(model(others, targets))
+            by_model.add(sources, targets, np.asarray(model(sources, targets)) - unrelated)
+            if random:
+                further = _similar(sources, 2)
+                by_model.add_random(further, targets, np.asarray(model(further, targets)) - unrelated)
     swapped = swapped_pairs(np.concatenate(fits, axis=1))
     return Suspects(
         swapped,
@@ -84,12 +89,12 @@ def _blocks(pairs: Iterator[Pair]) -> Iterator[tuple[int, list[str], list[str]]]
         first += len(block)
 
 
-def _similar(targets: Sequence[str]) -> list[str]:
-    """For each target another one of similar length."""
-    order = sorted(range(len(targets)), key=lambda place: len(targets[place]))
-    others = [""] * len(targets)
-    for place, neighbour in zip(order, [*order[1:], order[0]], strict=True):
-        others[place] = targets[neighbour]
+def _similar(texts: Sequence[str], distance: int = 1) -> list[str]:
+    """For each text another one of similar length: the next in the order of length, or one further away."""
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    others = [""] * len(texts)
+    for place, neighbour in zip(order, [*order[distance:], *order[:distance]], strict=True):
+        others[place] = texts[neighbour]
     return others
 
 
