@@ -1,4 +1,7 @@
-"""The README's commands, run as they stand. Only budgets are made smaller, and the files they name are made first."""
+"""The commands of the README, and those of docs/*.md that are marked `test: NAME` and need files of their own, run as they stand.
+
+Only budgets are made smaller, and the files they name are made first. `test_docs.py` runs the other commands of docs/*.md.
+"""
 
 import json
 import re
@@ -9,7 +12,8 @@ import pytest
 
 from documented import POCKET, ROOT, SMALL, blocks, shell, shells, write_pairs
 
-FENCED = blocks(ROOT / "README.md")
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs"))]
+FENCED = [block for page in PAGES for block in blocks(page)]
 BLOCKS = {block.mark.removeprefix("test: "): block.text for block in FENCED if block.mark.startswith("test: ")}
 
 
@@ -25,8 +29,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_block_of_commands_is_tested() -> None:
-    untested = [block.text for block in FENCED if block.language in ("sh", "python") and not block.mark]
-    assert untested == [BLOCK_OF_MAKE]
+    unmarked = [block for block in FENCED if block.language in ("sh", "python") and not block.mark]
+    assert [block.text for block in unmarked if block.page == "README.md"] == [BLOCK_OF_MAKE]
+    assert [block for block in unmarked if block.language == "python"] == []  # test_docs.py runs shell commands only
 
 
 BLOCK_OF_MAKE = """\
@@ -75,16 +80,37 @@ def test_using(home: Path) -> None:
     assert "model.safetensors" in lines[6]
 
 
-def test_explaining(home: Path) -> None:
-    told, page, data = shells(BLOCKS["explaining"], home)
+def test_first_things(home: Path) -> None:
+    """The blocks of the README that use runs/demo."""
+    translated, nbest = shells(BLOCKS["translate"], home)
+    assert translated.strip()
+    assert nbest.count(" ||| ") == 6
+    told, page = shells(BLOCKS["explain"], home)
     assert "log-probability" in told
     assert page == "page.html\n"
     assert (home / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert json.loads((home / "data.json").read_text(encoding="utf-8"))["format"] == 1
-    assert data == "data.json\n"
 
 
-@pytest.mark.parametrize("name", ["api", "api-train"])
+def test_own_text() -> None:
+    """The README's commands are among those of docs/training.md, which `test_own_data` runs."""
+    assert set(BLOCKS["own-text"].splitlines()) <= set(BLOCKS["own-data"].splitlines())
+
+
+def test_other_tasks(home: Path) -> None:
+    (home / "book.txt").write_text("It was the best of times,\nit was the worst of times.\n" * 9, encoding="utf-8")
+    (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
+    generate, classify, use = BLOCKS["other-tasks"].strip().split("\n")
+    shells("\n".join(line.replace("runs/", "runs/first-") for line in (generate, classify)), home)
+    assert shell(use.replace("runs/", "runs/first-"), home).strip() in ("good", "bad")
+
+
+def test_variants(home: Path) -> None:
+    sweep, compare = (line.replace("runs/norms", "runs/variants") for line in BLOCKS["variants"].strip().split("\n"))
+    shell(f"{sweep.replace('--minutes 3', '').replace('--seeds 3', '--seeds 1')} {POCKET} {SMALL}", home)
+    assert "norm=post" in shell(compare, home)
+
+
+@pytest.mark.parametrize("name", ["python", "api", "api-train"])
 def test_api(name: str, home: Path) -> None:
     (home / f"{name}.py").write_text(BLOCKS[name], encoding="utf-8")
     out = shell(f"python {name}.py", home)
@@ -133,15 +159,6 @@ def test_comparing(home: Path) -> None:
     shell(f"{training.replace('--seeds 3', '--seeds 1')} {SMALL}", home)
     assert "norm=post" in shell(comparing, home)
     assert (home / "norms.svg").exists()
-
-
-def test_extending(home: Path) -> None:
-    (home / "first_word.py").write_text(BLOCKS["extension-file"], encoding="utf-8")
-    training, comparing = BLOCKS["extending"].strip().split("\n")
-    shell(f"{training} {POCKET} {SMALL}", home)
-    assert "first word %" in shell(comparing, home)
-    bundle = json.loads((home / "runs/first/config.json").read_text(encoding="utf-8"))
-    assert [extension["adds"] for extension in bundle["extensions"]] == [["metric first_word"]]
 
 
 def test_make_demo(home: Path) -> None:
