@@ -24,11 +24,22 @@ def learned(command, out: Path, *options: str) -> dict[str, Any]:
     assert result.code == 0, result.err
     assert "je suis étudiant -> I am a student\n" in result.out
     assert "il m'a entarté -> he hit me with a pie\n" in result.out
+    assert "Le chat noir dort. -> The black cat sleeps.\n" in result.out
+    assert "Est-ce que tu parles anglais ? -> Do you speak English?\n" in result.out
     metrics = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["set"] == "test"
     assert metrics["sentences"] == 1000
     assert metrics["exact_match"] >= 0.98
     assert 0.0 < metrics["aer"] < 0.3
+    rows = [json.loads(line) for line in (out / "translations.jsonl").read_text(encoding="utf-8").splitlines()]
+    for written in (True, False):  # with capital and final mark, and without both
+        right = [
+            row["hypothesis"] == row["reference"]
+            for row in rows
+            if row["source"][0].isupper() == row["source"].endswith((".", "?", "!")) == written
+        ]
+        assert len(right) > 200
+        assert sum(right) >= 0.97 * len(right)
     return metrics
 
 
