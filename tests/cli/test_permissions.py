@@ -33,7 +33,6 @@ def test_every_file_follows_the_umask(command, tmp_path: Path, umask: int, monke
         ["translate", home / "run", "-i", home / "fr", "-o", home / "out.gz"],
         ["evaluate", home / "run", "--src", home / "fr", "--ref", home / "en", "-o", home / "kept"],
         ["explain", home / "run", "le chat dort", "--out", home / "page.html"],
-        ["explain", home / "run", "le chat dort", "--out", home / "data.json"],
         ["align", home / "run", *sides, "--pick", home / "gold", "--save", home / "how.json", "--remember"],
         ["compare", home / "run", "--figure", home / "figure.svg"],
         ["report", home / "run"],
