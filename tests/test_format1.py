@@ -78,7 +78,7 @@ def test_they_report_and_compare(kind: str, tmp_path: Path) -> None:
         shutil.copytree(HOME / name, tmp_path / name)
     page = command("report", tmp_path / names[0]).out.strip()
     assert Path(page).is_file()
-    assert command("info", tmp_path / names[0]).out.startswith("directory")
+    assert command("info", tmp_path / names[0]).out.startswith("run:\n  directory: ")
     same = names[:2] if kind in ("translate", "generate") else names[-1:]
     assert "parameters" in command("compare", *(tmp_path / name for name in same)).out
 

@@ -24,6 +24,7 @@ from regard.training import tensorboard
 
 HOME = Path(__file__).parent / "format1"
 RUNS = sorted(path.parent.name for path in HOME.glob("*/initial.safetensors"))
+QUICK = ("classify-bag", "generate-recurrent", "translate-transformer")
 LOGGED = ("loss", "nll", "gradient_norm", "learning_rate", "tokens", "alignment")
 
 
@@ -49,7 +50,9 @@ def steps(log: Path) -> list[dict[str, float]]:
     return [{name: event[name] for name in LOGGED if name in event} for event in events if event["event"] == "step"]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RUNS]
+)
 def test_a_run_from_the_same_tensors_is_the_same_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,7 @@ def test_train_again_says_finished_and_other_settings_are_refused(command, small
     assert "finished" in again.err
     changed = command("train", config, "--out", small_run, "--set", "train.seed=9")
     assert changed.code == 2
-    assert "train.seed: 1 -> 9" in changed.err
+    assert "train.seed: 2 -> 9" in changed.err
 
 
 def test_report_can_be_made_anew(command, small_run) -> None:

@@ -110,6 +110,7 @@ def test_two_workers_share_the_state_of_an_optimiser(home: Path) -> None:
     assert all(value.any() for name, value in optimiser.items() if name.endswith("/mean") and "key.bias" not in name)
 
 
+@pytest.mark.slow
 def test_it_translates_evaluates_compares_and_reports(toy_run: Path, home: Path) -> None:
     (home / "a.fr").write_text("je suis étudiant\ntu es professeur\n", encoding="utf-8")
     (home / "a.en").write_text("I am a student\nyou are a teacher\n", encoding="utf-8")
@@ -210,6 +211,7 @@ def test_a_task_loads_evaluates_compares_and_reports(reverse_run: Path, home: Pa
     assert "needs the extension reverse.py" in told
 
 
+@pytest.mark.slow
 def test_a_sweep_hands_its_extensions_on(home: Path) -> None:
     swept = ["sweep", "--set", "task=reverse", "--set", "train.max_steps=3", "--set", "data.length=2,3"]
     printed = regard(*swept, "--out", home / "sweep", "--dry-run", "--extension", REVERSE).stdout

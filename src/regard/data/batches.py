@@ -122,6 +122,8 @@ def make_batch(
     With `links` the batch has an `alignment`.
     """
     numbers = np.fromiter(indices, dtype=np.int64)
+    if (numbers < 0).any():
+        raise IndexError(f"example {numbers.min()}: there are only {len(corpus)}, from 0")
     examples = numbers % max(1, len(corpus))
     sources, targets = corpus.sources(np.tile(examples, readings)), corpus.targets(examples)
     if dropout > 0.0:

@@ -70,7 +70,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a UTF-8 file without their "\\n"; a byte-order mark at the start is dropped."""
     number = 1
     for block in _blocks(path):
-        if block.count(0) > NUL_SHARE * len(block):  # UTF-16 of ASCII text is UTF-8 too, with a NUL after each letter
+        # UTF-16 of ASCII text is UTF-8 too, with a NUL after each letter. A few bytes tell nothing.
+        if block.count(0) > max(3, NUL_SHARE * len(block)):
             raise DataError(
                 f"{display_name(path)}:{number}: {block.count(0)} of {len(block)} bytes are NUL, as in UTF-16; "
                 f"convert the file (iconv -f {guess_encoding(block)} -t UTF-8)"

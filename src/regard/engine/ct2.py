@@ -15,6 +15,7 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -180,13 +181,18 @@ class Ct2Search:
     def _opened(self) -> "ctranslate2.Translator":
         import ctranslate2
 
-        return ctranslate2.Translator(
-            str(converted(self._bundle, self._precision)),
-            device="cpu",
-            compute_type=self._precision,
-            inter_threads=self._workers,
-            intra_threads=1,
-        )
+        model = str(converted(self._bundle, self._precision))
+        with ThreadPoolExecutor(
+            1
+        ) as thread:  # it sets OpenMP's number of threads, which torch uses too, where it is made
+            return thread.submit(
+                ctranslate2.Translator,
+                model,
+                device="cpu",
+                compute_type=self._precision,
+                inter_threads=self._workers,
+                intra_threads=1,
+            ).result()
 
     def _reopen_after_fork(self) -> None:
         """Open the translator anew at the next search: a forked process has none of its threads."""

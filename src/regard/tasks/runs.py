@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from regard.bundle.locate import CHECKPOINTS, LOCK, read_pointer
 from regard.bundle.manifest import MANIFEST
+from regard.bundle.opened import WEIGHTS
 from regard.errors import ConfigError, TrainError
 from regard.files import to_json, write_whole
 from regard.metrics.scores import LINE, METRICS, Metric, with_added
@@ -26,8 +27,9 @@ SWEEP = "sweep.json"
 
 
 def is_run(directory: Path) -> bool:
-    """Whether the directory is a run, begun or finished. A bundle has a manifest beside its config.json."""
-    return (directory / CONFIG).is_file() and not (directory / MANIFEST).exists()
+    """Whether the directory is a run, begun or finished. A bundle has a manifest or weights beside its config.json."""
+    is_bundle = any((directory / name).exists() for name in (MANIFEST, WEIGHTS))
+    return (directory / CONFIG).is_file() and not is_bundle
 
 
 def is_done(run: Path) -> bool:

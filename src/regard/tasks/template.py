@@ -101,6 +101,8 @@ def _allowed(field: FieldInfo) -> str:
     parts = [kind for kind in get_args(field.annotation) or [field.annotation] if kind is not NoneType]
     if get_origin(field.annotation) is Literal:
         return _one_of(parts)
+    if get_origin(field.annotation) is tuple:
+        return "a list of tables"
     inner = [value for kind in parts if get_origin(kind) is Literal for value in get_args(kind)]
     if inner:
         return _one_of(inner)

@@ -199,6 +199,7 @@ def test_settings_that_do_not_fit(values: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "share"), [("transformer", 0.5), ("recurrent", 0.85)])
 def test_the_head_learns_to_align(tmp_path: Path, kind: str, share: float) -> None:
     """On sentences that it was not trained on, beside the same head of a model that was not told of alignments."""

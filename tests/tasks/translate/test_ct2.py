@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from regard.bundle import ctranslate2 as conversion
 from regard.engine import ct2
@@ -33,7 +34,7 @@ NETWORKS = [
     {"norm": "post", "positions": "sinusoidal", "activation": "gelu", "joint": False, "ending": 2.0},
     {"norm": "pre", "positions": "learned", "activation": "silu", "joint": True, "tie": False, "ending": 0.0},
     {"norm": "post", "positions": "learned", "activation": "swiglu", "joint": False, "tie": False, "ending": 1.5},
-    {"norm": "pre", "positions": "rotary", "activation": "swiglu", "joint": True, "ending": 2.0},
+    {"norm": "pre", "positions": "rotary", "activation": "swiglu", "joint": True, "ending": 1.5},
     {"norm": "post", "positions": "relative", "activation": "relu", "joint": True, "ending": 2.0},
 ]
 
@@ -314,3 +315,14 @@ print(process.exitcode)
 """
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+def test_torch_keeps_its_threads(tmp_path: Path) -> None:
+    """CTranslate2 sets OpenMP's number of threads, which is torch's too: a training after it would have another number of workers."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        load_served(random_bundle(tmp_path / "b"), engine="ct2").translate(TEXTS[:1])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
