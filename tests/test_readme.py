@@ -57,6 +57,7 @@ def test_further(home: Path) -> None:
     assert (more["vocabulary"], more["model"]) == (demo["vocabulary"], demo["model"])
 
 
+@pytest.mark.slow
 def test_adding(home: Path) -> None:
     for language in ("en", "de"):
         (home / f"valid.{language}").write_bytes((home / f"test.{language}").read_bytes())
@@ -153,6 +154,7 @@ def test_tagging(home: Path) -> None:
     assert "accuracy" in evaluated
 
 
+@pytest.mark.slow
 def test_comparing(home: Path) -> None:
     (home / "run.toml").write_text("[data]\npocket = 60\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")

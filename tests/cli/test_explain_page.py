@@ -33,6 +33,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, command) -> Path:
     return home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_command(line: str, home: Path, command, monkeypatch) -> None:
     monkeypatch.chdir(home)

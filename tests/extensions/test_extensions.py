@@ -71,7 +71,10 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("extensions")
+    home = tmp_path_factory.mktemp("extensions")
+    (home / "a.fr").write_text("je suis étudiant\ntu es professeur\n", encoding="utf-8")
+    (home / "a.en").write_text("I am a student\nyou are a teacher\n", encoding="utf-8")
+    return home
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +107,7 @@ def test_it_resumes_to_the_last_bit(toy_run: Path, home: Path) -> None:
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
+@pytest.mark.slow
 def test_two_workers_share_the_state_of_an_optimiser(home: Path) -> None:
     regard("train", "--out", home / "two", *sets(*SMALL, *TOY), "--extension", TOYS, threads=2)
     optimiser = load_file(home / "two/checkpoints/step-00000012/optimiser.safetensors")
@@ -112,8 +116,6 @@ def test_two_workers_share_the_state_of_an_optimiser(home: Path) -> None:
 
 @pytest.mark.slow
 def test_it_translates_evaluates_compares_and_reports(toy_run: Path, home: Path) -> None:
-    (home / "a.fr").write_text("je suis étudiant\ntu es professeur\n", encoding="utf-8")
-    (home / "a.en").write_text("I am a student\nyou are a teacher\n", encoding="utf-8")
     lines = regard("translate", toy_run, "-i", home / "a.fr", "--beam", 2, "--extension", TOYS).stdout.splitlines()
     assert len(lines) == 2
     table = regard("evaluate", toy_run, "--src", home / "a.fr", "--ref", home / "a.en", "--extension", TOYS).stdout
@@ -195,6 +197,7 @@ def test_a_task_trains_and_resumes(reverse_run: Path, home: Path) -> None:
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
+@pytest.mark.slow
 def test_a_task_loads_evaluates_compares_and_reports(reverse_run: Path, home: Path) -> None:
     (home / "lists.txt").write_text("1234\n9080\n", encoding="utf-8")
     assert "of 2 lists" in regard("evaluate", reverse_run, "--data", home / "lists.txt", "--extension", REVERSE).stdout

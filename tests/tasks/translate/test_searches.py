@@ -193,6 +193,7 @@ def test_a_diverse_beam_and_an_exact_search_are_those_over_ids(random_model: Cal
         assert found.proof == best.proof
 
 
+@pytest.mark.slow
 def test_an_exhaustive_search_and_a_beam_that_stops_after_n_are_those_over_ids(
     random_model: Callable[..., Translator],
 ) -> None:
