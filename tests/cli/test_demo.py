@@ -47,7 +47,7 @@ def learned(command, out: Path, *options: str, least: float) -> dict[str, Any]:
 def test_the_demo_learns_french_in_its_usual_steps(command, tmp_path: Path) -> None:
     """The steps that three minutes of two idle cores suffice for, however long they take here, up to half an hour."""
     limits = ("--set", "train.max_steps=1600", "--set", "train.minutes=30")
-    metrics = learned(command, tmp_path / "demo", *limits, least=0.97)  # 98 % by the clock; processors differ in rounding
+    metrics = learned(command, tmp_path / "demo", *limits, least=0.97)  # processors round differently
     assert metrics["steps"] == 1600
 
 
