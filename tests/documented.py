@@ -43,7 +43,7 @@ def blocks(path: Path) -> list[Block]:
 
 
 def shell(command: str, home: Path) -> str:
-    """What bash prints for a command, which must succeed."""
+    """The output of a command run by bash. The command must succeed."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "REGARD_CACHE": str(home / "cache"), "OMP_NUM_THREADS": "1"}
     result = subprocess.run(

@@ -2,7 +2,7 @@
 
 `tests/format1/` holds them as the commit before wrote them, one run directory for each task and kind of model. On the kind of processor and
 the torch that wrote them the numbers are equal to the last bit. Elsewhere every loss is equal to 1e-4 and all that 50 steps changed to 5 %
-(another instruction set gave 5e-6 and 1.8 %; single weights without a gradient worth the name differ by more, as Adam and Muon make steps
+(another instruction set gave 2.5e-6 and 1.8 %; single weights without a gradient worth the name differ by more, as Adam and Muon make steps
 of equal size out of rounding).
 """
 

@@ -53,7 +53,7 @@ def demo(
 
 
 def _knowledge(data: "PairData") -> str:
-    """What the model has seen, counted in its training part of the pocket corpus, and what it has not."""
+    """The model's vocabulary, counted in its training part of the pocket corpus, and its limits, in two lines."""
     from regard.data.pocket.corpus import pocket_split, vocabulary
 
     pairs = pocket_split(train=data.pocket, valid=0, test=0, seed=data.seed).train
