@@ -13,6 +13,7 @@ FOUNDATION = {
     "errors",
     "settings",
     "files",
+    "foreign",
     "extensions",
     "activity",
     "machine",

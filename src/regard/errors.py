@@ -56,6 +56,10 @@ class ConfigError(RegardError):
     """A setting that does not exist, has the wrong type or is out of range."""
 
 
+class FileError(RegardError):
+    """A file that is not a regular one, too large, or not valid JSON or TOML."""
+
+
 class DataError(RegardError):
     """A corpus that is missing, empty, unequal, or not UTF-8."""
 
