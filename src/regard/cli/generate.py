@@ -67,9 +67,12 @@ def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "It
     """The texts in the order in which they are printed: samples by number, search results best first."""
     if options.sample:
         for number in range(options.nbest):
-            yield writer.write([prompt], _options_of_text(options, number))[0]
+            [drawn] = writer.write([prompt], _options_of_text(options, number))
+            _warn_of_time(drawn, options)
+            yield drawn
     else:
         [best] = writer.write([prompt], options)
+        _warn_of_time(best, options)
         yield from best.alternatives or (best,)
 
 
@@ -84,11 +87,19 @@ def _stream(writer: "Writer", prompt: str, options: "SearchOptions", output: Tex
                 output.flush()
         output.write("\n")
         output.flush()
+        _warn_of_time(pieces.result, options)
+
+
+def _warn_of_time(text: "Generation", options: "SearchOptions") -> None:
+    from regard.cli.streams import print_status
+
+    if text.timed_out:
+        print_status(f"regard: warning: --time-limit {options.time_limit:g} ended the search")
 
 
 def _options_of_text(options: "SearchOptions", number: int) -> "SearchOptions":
     """The options of text `number`, with its own seed: the same text whether it is streamed or printed at once."""
-    return replace(options, nbest=1, seed=options.seed + number)
+    return replace(options, nbest=1, seed=(options.seed + number) % 2**64)
 
 
 def _record(generation: "Generation") -> dict[str, object]:

@@ -67,8 +67,11 @@ def translate(
         translator = _load(bundles, device, engine, precision)
     translator.alignment = settings or translator.alignment
     processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json)
+    chosen = asdict(options)
+    if options.time_limit is None:
+        del chosen["time_limit"]  # a file begun before there was --time-limit can be resumed
     resume_settings = {
-        **asdict(options),
+        **chosen,
         "with_prefix": with_prefix,
         "with_phrases": with_phrases,
         "align": align,
@@ -149,7 +152,7 @@ class TranslateLines:
         """The translations of a batch of lines."""
         from regard.cli.lines import LineResult
 
-        options = replace(self.options, seed=self.options.seed + first)
+        options = replace(self.options, seed=(self.options.seed + first) % 2**64)
         translations = self.translator.search_read(
             [line.source for line in lines],
             options,
@@ -201,6 +204,8 @@ class TranslateLines:
             fields["unmet"] = translation.unmet
         if translation.proof is not None:
             fields["proof"] = asdict(translation.proof)
+        if translation.timed_out:
+            fields["timed_out"] = True
         return fields
 
     def _remarks(self, number: int, line: Line, translation: "Translation") -> Iterator[str]:
@@ -210,6 +215,8 @@ class TranslateLines:
         if translation.truncated:
             limit = f"longer than {self.translator.max_tokens} tokens"
             yield f"regard: warning: line {number + 1} is {limit}; its end was not read"
+        if translation.timed_out:
+            yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} ended its search"
         for missing in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
         if translation.proof is not None:

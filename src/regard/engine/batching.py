@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-OUTPUT_TOKENS = 1 << 17  # hypotheses times their longest length, of a batch: bounds the memory of wide beams and long outputs
+OUTPUT_TOKENS = (
+    1 << 17
+)  # hypotheses times their longest length, of a batch: bounds the memory of wide beams and long outputs
 FAST_BATCH_TOKENS = 1536  # source tokens: larger batches do not fit the caches of a core
 
 

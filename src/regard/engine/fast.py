@@ -32,11 +32,11 @@ class FastSearch(Protocol):
         options: SearchOptions,
         batch_tokens: int,
         scores: bool,
-        stop: StopSignal | None = None,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first.
 
-        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN; stop: looked at as often as the engine can.
+        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN; stopped: looked at as often as the engine can.
         """
         ...
 
@@ -56,7 +56,7 @@ class FastPath:
         constraints: TextConstraints,
         batch_tokens: int,
         scores: bool,
-        stop: StopSignal | None = None,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]] | None:
         """The engine's hypotheses; None if there is no engine or it does not support this search."""
         engine = self._engine
@@ -69,7 +69,7 @@ class FastPath:
             return None
         if sources and not self._loaded():
             return None
-        return engine.search(sources, limits, options, batch_tokens, scores, stop)
+        return engine.search(sources, limits, options, batch_tokens, scores, stopped)
 
     def prepare(self, options: SearchOptions) -> bool:
         """Load the engine now if it supports such a search, of whatever length. False: it is not used for it."""

@@ -63,7 +63,7 @@ class Runner:
         numbers: Sequence[int],
         constraints: Constraints = NO_CONSTRAINTS,
         watch: Watcher | None = None,
-        stop: StopSignal | None = None,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]]:
         """`run_search` for these sources."""
         with self._resident.evaluating() as network:
@@ -76,7 +76,7 @@ class Runner:
                 source_lengths=[len(ids) for ids in sources],  # without the end mark, which needs no coverage
                 constraints=constraints,
                 watch=watch,
-                stop=stop,
+                stopped=stopped,
             )
 
     def exact(self, source: Ids, options: SearchOptions, *, limit: int, watch: BranchWatcher) -> Hypothesis:

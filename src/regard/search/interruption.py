@@ -25,21 +25,31 @@ class SearchStopped(SearchError):  # noqa: N818 (it is no error of the options)
 class Interruption:
     """A time limit that begins now, a stop signal, or both."""
 
-    def __init__(self, seconds: float | None = None, stop: StopSignal | None = None) -> None:
+    def __init__(self, seconds: float | None = None, stopped: StopSignal | None = None) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._stop = stop
+        self._stopped = stopped
         self._cut: set[int] = set()
 
     @classmethod
-    def of(cls, seconds: float | None, stop: StopSignal | None) -> "Interruption | None":
+    def of(cls, seconds: float | None, stopped: StopSignal | None) -> "Interruption | None":
         """The interruption of these limits; None if there are none, which costs a search nothing."""
-        return None if seconds is None and stop is None else cls(seconds, stop)
+        return None if seconds is None and stopped is None else cls(seconds, stopped)
 
     def due(self) -> bool:
         """Whether the time is over. Raises `SearchStopped` if the stop signal is set."""
-        if self._stop is not None and self._stop():
+        if self._stopped is not None and self._stopped():
             raise SearchStopped
         return self._end is not None and time.monotonic() >= self._end
+
+    def again(self) -> "Interruption":
+        """The same limits for a further search, which states its own cut sentences."""
+        further = Interruption(None, self._stopped)
+        further._end = self._end
+        return further
+
+    def was_cut(self, sentence: int) -> bool:
+        """Whether the time limit has ended the search of a sentence."""
+        return sentence in self._cut
 
     def cut(self, sentences: Iterable[int]) -> None:
         """State the sentences whose search the time limit has ended."""

@@ -59,7 +59,9 @@ class SearchOptions:
     nbest: int = field(
         default=1, metadata=about("Print the N best as `line ||| text ||| F0=logprob ||| score`.", most=MOST_HYPOTHESES)
     )  # where sampling, the samples drawn
-    groups: int = field(default=1, metadata=about("Diverse beam: groups that avoid each other's tokens.", most=MOST_HYPOTHESES))
+    groups: int = field(
+        default=1, metadata=about("Diverse beam: groups that avoid each other's tokens.", most=MOST_HYPOTHESES)
+    )
     diversity: float = field(
         default=0.5,
         metadata=about("For --groups: what a token of an earlier group costs.", only_for=("groups",), most=1_000),
@@ -70,12 +72,15 @@ class SearchOptions:
         metadata=about("Of sampling: below 1 sharper, above 1 flatter.", only_for=SAMPLING, most=LARGEST_TEMPERATURE),
     )
     top_k: int = field(
-        default=0, metadata=about("Of sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING, most=1_000_000)
+        default=0,
+        metadata=about("Of sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING, most=1_000_000),
     )
     top_p: float = field(
         default=1.0, metadata=about("Of sampling: only the likeliest tokens that make up p.", only_for=SAMPLING, most=1)
     )
-    seed: int = field(default=0, metadata=about("Of sampling.", most=2**64 - 1))  # each text draws its own numbers, whatever its batch
+    seed: int = field(
+        default=0, metadata=about("Of sampling.", most=2**64 - 1)
+    )  # each text draws its own numbers, whatever its batch
     mbr: int = field(
         default=0,
         metadata=about("Of N samples the one most like all of them (chrF); 0: no.", metavar="N", most=MOST_HYPOTHESES),
@@ -100,7 +105,9 @@ class SearchOptions:
     )
     time_limit: float | None = field(
         default=None,
-        metadata=about("Seconds that a batch may be searched for; then what there is ends it.", metavar="S", most=86_400),
+        metadata=about(
+            "Seconds that a batch may be searched for; then what there is ends it.", metavar="S", most=86_400
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -36,13 +36,13 @@ def run_search(
     source_lengths: Sequence[int],
     constraints: Constraints = NO_CONSTRAINTS,
     watch: Watcher | None = None,
-    stop: StopSignal | None = None,
+    stopped: StopSignal | None = None,
 ) -> list[list[Hypothesis]]:
     """Up to `options.nbest` hypotheses for each sentence, best first. For minimum Bayes risk decoding, all samples.
 
     limits: the maximum output length of each, in tokens. numbers: the keys of each sentence's random numbers. source_lengths: the number of
     tokens of each source that the coverage penalty counts. watch: called with every step; exact and exhaustive search have no such steps.
-    stop: looked at between steps; a search that it stops raises `SearchStopped`. `options.time_limit` begins now.
+    stopped: looked at between steps; a search that it stops raises `SearchStopped`. `options.time_limit` begins now.
     """
     if goes_token_by_token(options, constraints):
         steps = search_steps(
@@ -53,10 +53,10 @@ def run_search(
             numbers=numbers,
             constraints=constraints,
             expansions=watch is not None,
-            stop=stop,
+            stopped=stopped,
         )
         return drive(steps, watch)
-    interruption = Interruption.of(options.time_limit, stop)
+    interruption = Interruption.of(options.time_limit, stopped)
     hypotheses = _search_whole(stepper, source, options, limits, source_lengths, constraints, watch, interruption)
     return hypotheses if interruption is None else interruption.marked(hypotheses)
 
@@ -147,14 +147,14 @@ def search_steps(
     numbers: Sequence[int],
     constraints: Constraints = NO_CONSTRAINTS,
     expansions: bool = True,
-    stop: StopSignal | None = None,
+    stopped: StopSignal | None = None,
 ) -> Steps:
     """`run_search` as a generator of steps, for streaming. Only for options that go token by token."""
     if not goes_token_by_token(options, constraints):
         raise SearchError("only greedy search and sampling go token by token")
     max_length = torch.tensor(limits, device=source.device)
     filters = _filters(options, constraints)
-    interruption = Interruption.of(options.time_limit, stop)
+    interruption = Interruption.of(options.time_limit, stopped)
     if options.draws:
         steps = sample_steps(
             stepper,

@@ -32,6 +32,7 @@ from regard.errors import SearchError
 from regard.metrics.pairwise import chrf_matrix
 from regard.search.constraints import Constraints
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
@@ -83,6 +84,8 @@ class Generation:
     """All continuations of this prompt, this one first; empty if only one was requested."""
     truncated: bool = False
     """Whether the prompt was too long and only its end was read."""
+    timed_out: bool = False
+    """Whether the time limit ended its search."""
 
 
 GenerationStream: TypeAlias = TextStream[Generation]
@@ -110,15 +113,18 @@ class Writer:
         """The device of the weights."""
         return self._resident.device
 
-    def generate(self, prompts: Sequence[str], **options: Unpack[SearchKeywords]) -> list[Generation]:
+    def generate(
+        self, prompts: Sequence[str], *, stopped: StopSignal | None = None, **options: Unpack[SearchKeywords]
+    ) -> list[Generation]:
         """A continuation of each prompt. A prompt may be empty.
 
         The options are those of `SearchOptions`, but with `sample=True` and `beam=1` as defaults. `sample=False` searches for the most
-        probable text. With `nbest`, the first has the others as `alternatives`.
+        probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of an event, that is
+        called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
-        return self.write(prompts, _writing_options(options))
+        return self.write(prompts, _writing_options(options), stopped)
 
-    def write(self, prompts: Sequence[str], options: SearchOptions) -> list[Generation]:
+    def write(self, prompts: Sequence[str], options: SearchOptions, stopped: StopSignal | None = None) -> list[Generation]:
         """`generate`, with a `SearchOptions` object."""
         check_texts(prompts, "prompts")
         rows = [encode_lines(self.tokenizer, prompt) for prompt in prompts]
@@ -127,14 +133,14 @@ class Writer:
         with activity("generating", len(rows), "texts") as progress:
             for _, group in groupby(by_length, key=lambda number: len(rows[number])):
                 numbers = list(group)
-                searched = self._search([rows[number] for number in numbers], numbers, options)
+                searched = self._search([rows[number] for number in numbers], numbers, options, stopped)
                 hypotheses |= zip(numbers, searched, strict=True)
                 progress.advance(len(numbers))
         return [
             self._generation(prompt, rows[number], hypotheses[number], options) for number, prompt in enumerate(prompts)
         ]
 
-    def stream(self, prompt: str, options: SearchOptions) -> GenerationStream:
+    def stream(self, prompt: str, options: SearchOptions, stopped: StopSignal | None = None) -> GenerationStream:
         """Stream the continuation of one prompt, sampled or greedy. The pieces joined are `result.text`."""
         if options.nbest > 1 or options.mbr or not goes_token_by_token(options):
             raise SearchError("only one text that is drawn, or searched for greedily, can be told while it is written")
@@ -149,6 +155,7 @@ class Writer:
             limits=[limit],
             numbers=[0],
             constraints=constraints,
+            stopped=stopped,
         )
 
         def finish(hypotheses: Sequence[Hypothesis]) -> tuple[str, Generation]:
@@ -231,7 +238,11 @@ class Writer:
         return np.split(values, np.cumsum([window.end - window.first for window in batch])[:-1])
 
     def _search(
-        self, prompts: Sequence[Sequence[int]], numbers: Sequence[int], options: SearchOptions
+        self,
+        prompts: Sequence[Sequence[int]],
+        numbers: Sequence[int],
+        options: SearchOptions,
+        stopped: StopSignal | None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses for prompts of the same length."""
         limit, constraints = self._limits(options)
@@ -245,6 +256,7 @@ class Writer:
                 numbers=numbers,
                 source_lengths=[0] * len(prompts),
                 constraints=constraints,
+                stopped=stopped,
             )
         return [self._least_risk(drawn, options.nbest) for drawn in hypotheses] if options.mbr else hypotheses
 
@@ -287,6 +299,7 @@ class Writer:
                 score=hypothesis.score,
                 finished=hypothesis.finished,
                 truncated=cut,
+                timed_out=hypothesis.timed_out,
             )
             for hypothesis in hypotheses
         )

@@ -58,7 +58,7 @@ class Searcher:
         constraints: TextConstraints,
         batch_tokens: int,
         scores: bool,
-        stop: StopSignal | None = None,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, in order. For minimum Bayes risk decoding, all samples."""
         results = [[EMPTY] for _ in sources]
@@ -69,7 +69,7 @@ class Searcher:
         in_tokens = self._in_tokens(constraints, limits, options)
         filled = [number for number, ids in enumerate(sources) if ids]  # the numbers of those that are not empty
         rows, row_limits = [sources[number] for number in filled], [limits[number] for number in filled]
-        fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, stop)
+        fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, stopped)
         if fast is not None:
             return _placed(results, filled, fast)
         with activity("translating", len(rows), "sentences") as progress:
@@ -82,7 +82,7 @@ class Searcher:
                     limits=[row_limits[place] for place in batch],
                     numbers=numbers,
                     constraints=in_tokens.take(numbers),
-                    stop=stop,
+                    stopped=stopped,
                 )
                 _placed(results, numbers, hypotheses)
                 progress.advance(len(batch))
