@@ -42,9 +42,7 @@ def search(options: dict[str, Any], **more: Any) -> list[list[Hypothesis]]:
     limits, places = [LIMIT] * len(SOURCES), range(len(SOURCES))
     lengths = [len(source) for source in SOURCES]
     chosen = SearchOptions(**options)
-    return run_search(
-        stepper, padded(SOURCES), chosen, limits=limits, numbers=places, source_lengths=lengths, **more
-    )
+    return run_search(stepper, padded(SOURCES), chosen, limits=limits, numbers=places, source_lengths=lengths, **more)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -154,7 +152,7 @@ def test_a_value_above_its_bound_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "5"])
 def test_a_time_limit_is_a_number_of_seconds(value: Any) -> None:
-    with pytest.raises(SearchError, match="^time_limit = "):
+    with pytest.raises(SearchError, match=r"^time_limit = "):
         SearchOptions(time_limit=value)
 
 
@@ -169,5 +167,5 @@ def test_the_bounds_hold_together() -> None:
     assert widest.width * (LONGEST_OUTPUT + 1) <= MOST_POSITIONS
     with pytest.raises(SearchError, match=r"^max_length = 10000: with 27 hypotheses .* lower it to 9708"):
         replace(widest, beam=27)
-    with pytest.raises(SearchError, match="^min_length = 10000: with 50 hypotheses"):
+    with pytest.raises(SearchError, match=r"^min_length = 10000: with 50 hypotheses"):
         SearchOptions(sample=True, nbest=50, min_length=LONGEST_OUTPUT)

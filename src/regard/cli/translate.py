@@ -137,11 +137,17 @@ class TranslateLines:
 
     def parse(self, first: int, lines: list[str]) -> list[Line]:
         """The lines, encoded as tokens."""
+        from regard.engine.constraints import MOST_PHRASES
+
         texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
         empty, sources = [""] * len(texts), self.translator.read(texts)
         warnings: list[str | None] = [None] * len(texts)
         if (suspicious := self.language.warning(first, sources)) is not None:
             warnings[suspicious[0]] = suspicious[1]
+        for place, wanted in enumerate(phrases or ()):
+            if len(wanted) > MOST_PHRASES:
+                warnings[place] = f"line {first + place + 1}: of its {len(wanted):,} phrases {MOST_PHRASES} are read"
+                del wanted[MOST_PHRASES:]
         return [*map(Line, sources, prefixes or empty, phrases or empty, warnings)]
 
     def width(self, line: Line) -> int:

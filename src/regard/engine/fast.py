@@ -36,7 +36,8 @@ class FastSearch(Protocol):
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first.
 
-        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN; stopped: looked at as often as the engine can.
+        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN.
+        stopped: looked at as often as the engine can.
         """
         ...
 

@@ -110,11 +110,16 @@ class Translator:
     ) -> list[Translation]:
         """One translation for each text, in order. The translation of a blank text is empty.
 
-        options: the fields of `SearchOptions`. prefixes, phrases and stopped: see `search`. batch_tokens: the source tokens of a batch, which
-        bound memory. The first access to an `alignment` costs one more forward pass over all texts.
+        options: the fields of `SearchOptions`. prefixes, phrases and stopped: see `search`. batch_tokens: the source tokens of a batch,
+        which bound memory. The first access to an `alignment` costs one more forward pass over all texts.
         """
         return self.search(
-            texts, SearchOptions(**options), prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens, stopped=stopped
+            texts,
+            SearchOptions(**options),
+            prefixes=prefixes,
+            phrases=phrases,
+            batch_tokens=batch_tokens,
+            stopped=stopped,
         )
 
     def search(
@@ -139,7 +144,13 @@ class Translator:
         """
         sources = self.read(texts)
         return self.search_read(
-            sources, options, prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens, scores=scores, stopped=stopped
+            sources,
+            options,
+            prefixes=prefixes,
+            phrases=phrases,
+            batch_tokens=batch_tokens,
+            scores=scores,
+            stopped=stopped,
         )
 
     def prepare(self, options: SearchOptions, *, constrained: bool = False) -> None:
