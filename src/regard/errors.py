@@ -88,5 +88,9 @@ class DiskError(RegardError):
     """A write that failed: the disk is full, read-only or not permitted."""
 
 
+class ResourceError(RegardError):
+    """A file that may be sound and cannot be read now: too many files are open, or the memory is full."""
+
+
 class ExtensionError(RegardError):
     """A user's own file (`--extension`) that cannot be used."""

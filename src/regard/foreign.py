@@ -10,10 +10,11 @@ import re
 import stat
 import tomllib
 from collections import Counter
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from regard.errors import FileError
+from regard.errors import FileError, ResourceError
 
 RECORD_BYTES = 16 << 20
 """The largest JSON or TOML file: a config, a manifest, the state of a run."""
@@ -24,6 +25,7 @@ DEPTH = 64
 DIGITS = 100
 """The longest number."""
 
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -41,8 +43,8 @@ _LARGEST = 10**DIGITS
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-class _TooDeepError(ValueError):
-    """A nesting beyond `DEPTH`."""
+class LimitError(FileError):
+    """A text that is well formed, so far as it was read, and beyond a limit: too long, too deep, too many digits."""
 
 
 def read_text(path: Path, limit: int = RECORD_BYTES, *, root: Path | None = None) -> str:
@@ -57,17 +59,33 @@ def read_bytes(path: Path, limit: int, *, root: Path | None = None) -> bytes:
     missing file, a directory and other failures of the system stay an `OSError`.
     """
     with open_regular(path, root=root) as file:
-        content = file.read(limit + 1)
+        size = min(os.fstat(file.fileno()).st_size, limit)
+        content = file.read(size + 1)  # one byte more shows a file that is larger, or grows
     if len(content) > limit:
-        raise FileError(f"{path}: larger than {limit:,} bytes, the most that is read of such a file")
+        raise LimitError(f"{path}: larger than {limit:,} bytes, the most that is read of such a file")
     return content
 
 
-def open_regular(path: Path, *, root: Path | None = None) -> BinaryIO:
-    """A regular file, open for reading. It never waits: opening a pipe without a writer would, for ever."""
+def refuse_exhausted(path: Path, error: OSError) -> None:
+    """Raise a `ResourceError` if the machine, not the file, is the cause of a failed read. Such a file may be sound."""
+    if error.errno in _EXHAUSTED:
+        raise ResourceError(
+            f"{path}: cannot be read now: {os.strerror(error.errno or 0).lower()}; "
+            "close other programs or raise the limit (`ulimit -n`, `ulimit -v`), and run the same command again"
+        ) from None
+
+
+def open_regular(path: Path, *, root: Path | None = None, create: bool = False) -> BufferedReader:
+    """A regular file, open for reading. It never waits: opening a pipe without a writer would, for ever.
+
+    create: make an empty file if there is none, such as one that processes lock.
+    """
     place = path if root is None else _inside(path, root)
-    _require_regular(path, os.stat(place).st_mode)  # before opening, which a device may notice
-    handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if root is None else os.O_NOFOLLOW))
+    flags = os.O_NONBLOCK | os.O_CLOEXEC | (0 if root is None else os.O_NOFOLLOW)
+    flags |= os.O_RDWR | os.O_CREAT if create else os.O_RDONLY  # some file systems lock only what may be written
+    if not create or place.exists():
+        _require_regular(path, os.stat(place).st_mode)  # before opening, which a device may notice
+    handle = os.open(place, flags, 0o666)
     try:
         _require_regular(path, os.fstat(handle).st_mode)
         return os.fdopen(handle, "rb")
@@ -99,7 +117,7 @@ def parse_json(text: str, where: object, limit: int = RECORD_BYTES) -> Any:
     `DIGITS` digits, an object with the same key twice, and half of a surrogate pair.
     """
     if len(text) > limit:
-        raise FileError(f"{where}: {len(text):,} characters of JSON, {limit:,} are the most that is read")
+        raise LimitError(f"{where}: {len(text):,} characters of JSON, {limit:,} are the most that is read")
     try:
         if text.count("[") + text.count("{") > DEPTH:  # fewer cannot nest deeper
             _check_depth(text, _JSON_TOKENS)
@@ -114,14 +132,16 @@ def parse_json(text: str, where: object, limit: int = RECORD_BYTES) -> Any:
 def parse_toml(text: str, where: object) -> dict[str, Any]:
     """The tables of a TOML text. A `FileError` names `where`; it refuses the same as `parse_json`."""
     if len(text) > RECORD_BYTES:
-        raise FileError(f"{where}: {len(text):,} characters of TOML, {RECORD_BYTES:,} are the most that is read")
+        raise LimitError(f"{where}: {len(text):,} characters of TOML, {RECORD_BYTES:,} are the most that is read")
     try:
         if any(text.count(sign) > DEPTH for sign in "[{."):
             _check_depth(text, _TOML_TOKENS)
         values = tomllib.loads(text)
         _check_values(values)
-    except (ValueError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise FileError(f"{where}: not valid TOML: {_first_line(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise LimitError(f"{where}: not valid TOML: {_first_line(error)}") from None
     return values
 
 
@@ -136,7 +156,7 @@ def _check_depth(text: str, tokens: re.Pattern[str]) -> None:
             depth -= 1
         dots = dots + 1 if token == "." else dots if token[0] in "\"'" else 0
         if depth > DEPTH or dots > DEPTH:
-            raise _TooDeepError(f"nested more than {DEPTH} levels deep, at character {match.start():,}")
+            raise ValueError(f"nested more than {DEPTH} levels deep, at character {match.start():,}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

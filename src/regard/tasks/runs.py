@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 from regard.bundle.locate import CHECKPOINTS, LOCK, read_pointer
 from regard.bundle.manifest import MANIFEST
-from regard.bundle.opened import WEIGHTS
+from regard.bundle.weights import WEIGHTS
 from regard.errors import ConfigError, TrainError
 from regard.files import to_json, write_whole
+from regard.foreign import open_regular
 from regard.metrics.scores import LINE, METRICS, Metric, with_added
 from regard.settings import read_json
 from regard.tasks.table import TASKS
@@ -239,7 +240,7 @@ def _saved_step(run: Path) -> int | None:
 def _is_locked(run: Path) -> bool:
     """Whether a process is training in the directory."""
     try:
-        with (run / LOCK).open("rb") as lock:
+        with open_regular(run / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
