@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from regard.tasks.generate.writer import Generation, Writer
 
 
+LONGEST_PROMPT = 64 << 20
+"""Memory for a prompt on standard input. Far less is read of it: see `Writer`."""
+
+
 @flags.search_flags(without=("coverage", "nbest", "sample"))
 def generate(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
@@ -58,9 +62,9 @@ def _read_prompt(prompt: str) -> str:
     """The prompt; `-` reads standard input."""
     if prompt != "-":
         return prompt
-    from regard.data.readers import read_lines
+    from regard.data.readers import read_all
 
-    return "\n".join(read_lines("-"))
+    return "\n".join(read_all("-", LONGEST_PROMPT))
 
 
 def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "Iterator[Generation]":

@@ -29,13 +29,16 @@ CHUNK_LINES = 20_000
 _WORD = np.dtype("<u4")
 
 
-def read_links(path: str | Path, pairs: Iterable[Pair]) -> Iterator[tuple[Links, Links]]:
-    """(sure links, possible links) of each pair; the file has one line a pair. Links to missing words are refused."""
+def read_links(path: str | Path, pairs: Iterable[Pair], digest: str | None = None) -> Iterator[tuple[Links, Links]]:
+    """(sure links, possible links) of each pair; the file has one line a pair. Links to missing words are refused.
+
+    digest: the SHA-256 that the file must have.
+    """
 
     def unequal(lines: int, sentences: int) -> str:
         return f"{display_name(path)}: {lines} lines, but {sentences} sentences; it needs one line a sentence"
 
-    for number, (line, pair) in enumerate(zip_equal(read_lines(path), iter(pairs), unequal), 1):
+    for number, (line, pair) in enumerate(zip_equal(read_lines(path, digest), iter(pairs), unequal), 1):
         try:
             sure, possible = parse_pharaoh(line)
         except DataError as error:

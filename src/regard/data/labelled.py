@@ -25,7 +25,7 @@ from regard.data.encoding import id_type
 from regard.data.entries import cached_entry, seekable_inputs
 from regard.data.inputs import digest_of
 from regard.data.prepare import PreparationListener, with_progress
-from regard.data.readers import display_name, read_lines
+from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
 from regard.errors import DataError
 from regard.files import to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
@@ -108,9 +108,11 @@ def prepare_labelled(
     with seekable_inputs(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
         held_out = "valid_labelled" not in paths
+        fingerprint = {role: digest_of(path) for role, path in paths.items()}
+        digests = {path: fingerprint[role] for role, path in paths.items()}
         key_parts = {
             "format": FORMAT,
-            "inputs": {role: digest_of(path) for role, path in paths.items()},
+            "inputs": fingerprint,
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
             "labels_of": data.labels_of,
             "max_length": data.max_length,
@@ -119,7 +121,7 @@ def prepare_labelled(
         }
         key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
         directory, record = cached_entry(
-            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers)
+            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers, digests)
         )
         return PreparedLabelled(
             key=key,
@@ -133,9 +135,9 @@ def prepare_labelled(
         )
 
 
-def read_labelled(path: str | Path) -> Iterator[Labelled]:
+def read_labelled(path: str | Path, digests: Digests = NO_DIGESTS) -> Iterator[Labelled]:
     """The labelled text of every line that is not blank; the label follows the last tab."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, digests.get(str(path))), 1):
         if not line.strip():
             continue
         text, label = split_label(line)
@@ -150,12 +152,14 @@ def split_label(line: str) -> tuple[str, str]:
     return (text, label.strip()) if tab else (line, "")
 
 
-def read_tagged(path: str | Path, normaliser: Callable[[str], str]) -> Iterator[Labelled]:
+def read_tagged(
+    path: str | Path, normaliser: Callable[[str], str], digests: Digests = NO_DIGESTS
+) -> Iterator[Labelled]:
     """The tagged texts, which blank lines separate; the label of a token is its last column."""
     words: list[str] = []
     labels: list[str] = []
     number = 0
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, digests.get(str(path))), 1):
         if not line.strip():
             if words:
                 yield Labelled(number - len(words), " ".join(words), tuple(labels))
@@ -181,10 +185,12 @@ def _build(
     text: OneTextConfig,
     progress: PreparationListener | None,
     base_tokenizers: TokenizerPair | None,
+    digests: Digests,
 ) -> dict[str, object]:
     assert data.labelled is not None
     name = display_name(data.labelled)
-    read = partial(read_tagged, normaliser=_normaliser(text)) if data.labels_of == "token" else read_labelled
+    tagged = partial(read_tagged, normaliser=_normaliser(text), digests=digests)
+    read = tagged if data.labels_of == "token" else partial(read_labelled, digests=digests)
     train = list(with_progress(read(data.labelled), "reading", progress))
     if not train:
         raise DataError(f"{name}: no labelled texts in it; give a file that has some")
