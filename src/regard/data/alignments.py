@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpus import OFFSET, RowWriter, memory_map
+from regard.data.corpus import OFFSET, MappedFiles, RowWriter
 from regard.data.readers import Pair, display_name, read_lines, zip_equal
 from regard.errors import DataError
 from regard.metrics.alignment import Links, parse_pharaoh
@@ -26,6 +26,7 @@ from regard.text.normalise import normalise
 from regard.text.packed import Ids, pack, take
 
 CHUNK_LINES = 20_000
+FILES = ("links.ids", "links.offsets")
 _WORD = np.dtype("<u4")
 
 
@@ -74,13 +75,13 @@ class WordLinks:
     """The links that `write_links` has written."""
 
     def __init__(self, directory: Path) -> None:
-        self._words, self._offsets = (
-            memory_map(path, kind, path.stat().st_size // kind.itemsize)
-            for path, kind in ((directory / "links.ids", _WORD), (directory / "links.offsets", OFFSET))
-        )
+        self._files = MappedFiles()
+        self._words = self._files.map(directory / "links.ids", _WORD)
+        self._offsets = self._files.map(directory / "links.offsets", OFFSET)
 
     def of(self, lines: NDArray[np.int64]) -> list[Ids]:
         """[links, 2] of each line, counted from 1: the source word and the target word."""
+        self._files.check()
         starts, ends = self._offsets[lines - 1], self._offsets[lines]
         return [row.reshape(-1, 2) for row in take(self._words, starts, ends - starts).rows()]
 

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.config import LabelledData
-from regard.data.corpus import OFFSET, damaged_file, memory_map
+from regard.data.corpus import OFFSET, MappedFiles, damaged_file
 from regard.data.encoding import id_type
-from regard.data.entries import cached_entry, seekable_inputs
+from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.inputs import digest_of
 from regard.data.prepare import PreparationListener, with_progress
 from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
@@ -35,6 +35,7 @@ from regard.text.packed import Packed, take
 from regard.text.tokenizer import Tokenizer, word_ends
 
 FORMAT = 2
+FILES = ("ids", "offsets", "labels", "lines", "labelled.json")
 ROLES = ("labelled", "valid_labelled", "test_labelled")
 HELD_OUT, MOST_HELD_OUT = 10, 2_000  # one text in 10 is held out, at most 2,000
 CHUNK = 20_000  # texts
@@ -52,17 +53,22 @@ class LabelledCorpus:
     """The encoded texts that `write_labelled` wrote to a directory."""
 
     def __init__(self, directory: Path) -> None:
+        self._files = MappedFiles()
         path = directory / "labelled.json"
         try:
             description = json.loads(path.read_text(encoding="utf-8"))
             texts, tokens = int(description["texts"]), int(description["tokens"])
             self.tagged = description["labels_of"] == "token"
             self.too_long, self.empty = int(description["too_long"]), int(description["empty"])
-            self._ids: NDArray[np.integer[Any]] = memory_map(directory / "ids", np.dtype(description["type"]), tokens)
-            self._offsets: NDArray[np.int64] = memory_map(directory / "offsets", OFFSET, texts + 1)
+            self._ids: NDArray[np.integer[Any]] = self._files.map(
+                directory / "ids", np.dtype(description["type"]), tokens
+            )
+            self._offsets: NDArray[np.int64] = self._files.map(directory / "offsets", OFFSET, texts + 1)
             # One label a text; or one a token if tagged, where tokens before the last of a word have the number of labels.
-            self.labels: NDArray[np.int64] = memory_map(directory / "labels", OFFSET, tokens if self.tagged else texts)
-            self.lines: NDArray[np.int64] = memory_map(directory / "lines", OFFSET, texts)
+            self.labels: NDArray[np.int64] = self._files.map(
+                directory / "labels", OFFSET, tokens if self.tagged else texts
+            )
+            self.lines: NDArray[np.int64] = self._files.map(directory / "lines", OFFSET, texts)
         except (OSError, ValueError, KeyError, TypeError):
             raise damaged_file(path) from None
 
@@ -76,10 +82,12 @@ class LabelledCorpus:
 
     def texts(self, numbers: NDArray[np.int64]) -> Packed:
         """The ids of several texts."""
+        self._files.check()
         return take(self._ids, self._offsets[numbers], self._offsets[numbers + 1] - self._offsets[numbers])
 
     def tags(self, numbers: NDArray[np.int64]) -> Packed:
         """The labels of the tokens of several tagged texts."""
+        self._files.check()
         return take(self.labels, self._offsets[numbers], self._offsets[numbers + 1] - self._offsets[numbers])
 
 
@@ -120,18 +128,22 @@ def prepare_labelled(
             **tokenizers_fingerprint(base_tokenizers),
         }
         key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
-        directory, record = cached_entry(
-            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers, digests)
-        )
-        return PreparedLabelled(
-            key=key,
-            language=data.tgt_lang,
-            tokenizers=load_tokenizers(directory / "tokenizers"),
-            labels=tuple(record["labels"]),
-            train=LabelledCorpus(directory / "train"),
-            valid=LabelledCorpus(directory / "valid"),
-            test=LabelledCorpus(directory / "test") if "test_labelled" in paths else None,
-            held_out=held_out,
+        has_test = "test_labelled" in paths
+        return cached_entry(
+            cache,
+            key,
+            required=files_of_parts(("train", "valid", *(["test"] if has_test else ())), FILES),
+            build=lambda staging: _build(staging, files, text, progress, base_tokenizers, digests),
+            opened=lambda directory, record: PreparedLabelled(
+                key=key,
+                language=data.tgt_lang,
+                tokenizers=load_tokenizers(directory / "tokenizers"),
+                labels=tuple(record["labels"]),
+                train=LabelledCorpus(directory / "train"),
+                valid=LabelledCorpus(directory / "valid"),
+                test=LabelledCorpus(directory / "test") if has_test else None,
+                held_out=held_out,
+            ),
         )
 
 

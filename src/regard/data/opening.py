@@ -52,7 +52,7 @@ def open_input(
     refused when its end has been read.
     """
     with _read_errors(name), _opened(path, name) as file:
-        content: Readable = file
+        content = cast(Readable, file)
         if str(path).endswith(".gz"):
             packed = _Counted(file)
             content = _Unpacked(packed, name)

@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 
 from regard.data.config import TextData
-from regard.data.entries import cached_entry, seekable_inputs
+from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.inputs import digest_of
 from regard.data.prepare import PreparationListener, with_progress
 from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
-from regard.data.texts import FORMAT, TextCorpus, TextCounts, write_texts
+from regard.data.texts import FILES, FORMAT, TextCorpus, TextCounts, write_texts
 from regard.errors import DataError
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
@@ -70,18 +70,22 @@ def prepare_texts(
             **({"tiny": TINY} if tiny else {}),
         }
         key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
-        directory, _ = cached_entry(
-            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers, digests, tiny=tiny)
-        )
-        return PreparedTexts(
-            key=key,
-            language=data.tgt_lang,
-            tokenizers=load_tokenizers(directory / "tokenizers"),
-            train=TextCorpus(directory / "train"),
-            valid=TextCorpus(directory / "valid"),
-            test=TextCorpus(directory / "test") if "test_text" in paths else None,
-            held_out="valid_text" not in paths and not tiny,
-            tiny=tiny,
+        has_test = "test_text" in paths
+        return cached_entry(
+            cache,
+            key,
+            required=files_of_parts(("train", "valid", *(["test"] if has_test else ())), FILES),
+            build=lambda staging: _build(staging, files, text, progress, base_tokenizers, digests, tiny=tiny),
+            opened=lambda directory, _: PreparedTexts(
+                key=key,
+                language=data.tgt_lang,
+                tokenizers=load_tokenizers(directory / "tokenizers"),
+                train=TextCorpus(directory / "train"),
+                valid=TextCorpus(directory / "valid"),
+                test=TextCorpus(directory / "test") if has_test else None,
+                held_out="valid_text" not in paths and not tiny,
+                tiny=tiny,
+            ),
         )
 
 
