@@ -24,7 +24,7 @@ LONGEST_LINE = 16 << 20
 """Bytes of a line of a corpus. A longer one is refused: a line is read whole."""
 ENDLESS_LINE = 1 << 30
 """Bytes of a line of which only the beginning is read. A longer one is refused."""
-MOST_RATIO, FREE_BYTES = 100, 64 << 20
+MOST_RATIO, FREE_BYTES = 100, 16 << 20
 """A .gz may unpack to so many times its size, and to so many bytes in any case. Text unpacks to 3 to 50 times its size."""
 PIPE_SECONDS = 5.0
 """How long a named pipe is waited for until somebody writes to it."""
