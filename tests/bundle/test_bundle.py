@@ -159,7 +159,10 @@ def test_whole_numbers_are_not_weights(bundle: Path) -> None:
     tensors["decoder_norm.bias"] = tensors["decoder_norm.bias"].to(torch.int32)
     save_file(tensors, bundle / "model.safetensors")
     write_manifest(bundle)
-    with pytest.raises(BundleError, match=r"model\.safetensors: decoder_norm\.bias is \[16\] I32, config\.json asks for \[16\] of floats"):
+    with pytest.raises(
+        BundleError,
+        match=r"model\.safetensors: decoder_norm\.bias is \[16\] I32, config\.json asks for \[16\] of floats",
+    ):
         load_bundle(bundle)
 
 
