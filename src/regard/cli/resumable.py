@@ -18,7 +18,7 @@ from pydantic import NonNegativeInt
 from regard.cli.streams import print_status
 from regard.errors import ConfigError, DataError, DiskError, FileError
 from regard.files import disk_errors, to_json, write_whole
-from regard.foreign import parse_json, read_text
+from regard.foreign import parse_json, read_text, refuse_exhausted
 from regard.settings import Record
 
 FORMAT = 1
@@ -122,7 +122,10 @@ class ResumableFile:
         try:
             state = _State.parse(parse_json(read_text(self._state_path), self._state_path), str(self._state_path))
             valid = state.bytes <= self.partial.stat().st_size
-        except (OSError, UnicodeDecodeError, FileError, ConfigError):
+        except OSError as error:
+            refuse_exhausted(self._state_path, error)
+            valid = False
+        except (UnicodeDecodeError, FileError, ConfigError):
             valid = False
         if not valid:
             raise DataError(f"{self._state_path}: damaged; delete it and {self.partial.name} to start anew")
