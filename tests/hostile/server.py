@@ -108,10 +108,7 @@ def _run(request: dict[str, Any]) -> None:
         os.environ.update(request["environment"])
         _open_streams(request)
         _set_limits(request)
-        sys.argv = [
-            "regard",
-            *map(os.fsdecode, (word.encode("utf-8", "surrogateescape") for word in request["arguments"])),
-        ]
+        sys.argv = ["regard", *request["arguments"]]
         if request["fault"]:
             name, *values = request["fault"]
             getattr(importlib.import_module("hostile.faults"), name)(*values)

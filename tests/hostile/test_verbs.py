@@ -54,6 +54,4 @@ def test_limits_hold(server: Server, materials: Materials) -> None:
     small = Command(("translate", "translator", "-o", "x"), stdin=lines[:40_000], file_size=4096)
     outcome = server.run(small, materials.home)
     assert outcome.code != 0
-    assert max(path.stat().st_size for path in materials.home.glob("x.*")) <= 4096
-    for path in materials.home.glob("x.*"):
-        path.unlink()
+    assert not (materials.home / "x").exists()

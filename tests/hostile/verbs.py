@@ -23,6 +23,8 @@ MEMORY = 2 << 30
 """Bytes of address space that a command may take beyond what its imports take (`RLIMIT_AS`)."""
 MOST_LINES, MOST_CHARACTERS = 6, 2000
 """Of standard error, where a command fails."""
+WITH_PROGRESS = ("train", "demo", "resume", "sweep")
+"""Verbs that tell on standard error how far they are."""
 SIGNALLED = (130, 143)
 """Exit codes of a command that was interrupted or terminated, as a shell has them."""
 UNSAFE = re.compile(
@@ -71,6 +73,11 @@ class Outcome:
     seconds: float = 0.0
     peak_mb: int = 0
 
+    @property
+    def unexpected(self) -> bool:
+        """Whether only the last line of defence caught it: one line, but none that was written for this mistake."""
+        return self.code == 1 and "--debug" in self.err
+
 
 Family = Callable[[Random, Path], Command]
 """Draws a hostile case: writes its files into a directory and returns the command to run there."""
@@ -79,24 +86,17 @@ Family = Callable[[Random, Path], Command]
 def problems(command: Command, outcome: Outcome) -> list[str]:
     """What fell short in an outcome; empty if the command handled its input."""
     found = []
-    signalled = bool(command.signals or command.fault)
+    sent = {number for _, number in command.signals}
     if outcome.timed_out:
         found.append(f"did not end within {command.seconds:g} s")
-    elif outcome.code < 0:
+    elif outcome.code < 0 and -outcome.code not in sent:
         found.append(f"killed by signal {-outcome.code}")
-    elif outcome.code > 2 and not (signalled and outcome.code in SIGNALLED):
+    elif outcome.code > 2 and not ((sent or command.fault) and outcome.code in SIGNALLED):
         found.append(f"exit code {outcome.code}")
     if "Traceback (most recent call last)" in outcome.err or "Exception ignored" in outcome.err:
         found.append("a traceback")
-    if outcome.code == 1 and not signalled:
-        found.append("an internal error")
-    if outcome.code == 2:
-        lines = outcome.err.splitlines()
-        if len(lines) > MOST_LINES or len(outcome.err) > MOST_CHARACTERS:
-            found.append(f"{len(lines)} lines, {len(outcome.err)} characters on standard error")
-        silent = command.stderr is not None
-        if not silent and not (lines and lines[-1].startswith("regard: ")):
-            found.append("no message of regard at the end of standard error")
+    if outcome.code in (1, 2):
+        found += _message_problems(command, outcome)
     if UNSAFE.search(outcome.err):
         found.append("a control character on standard error")
     if command.escaped_output and UNSAFE.search(outcome.out):
@@ -104,6 +104,20 @@ def problems(command: Command, outcome: Outcome) -> list[str]:
     if outcome.leftover:
         found.append("a process was left running")
     return found
+
+
+def _message_problems(command: Command, outcome: Outcome) -> list[str]:
+    """What fell short in the message of a command that failed. Training tells its progress before it."""
+    lines = outcome.err.splitlines()
+    last = lines[-1] if lines else ""
+    if command.arguments[:1] and command.arguments[0] in WITH_PROGRESS:
+        lines = [line for line in lines if line.startswith("regard: ")]
+    characters = sum(len(line) + 1 for line in lines)
+    found = []
+    if len(lines) > MOST_LINES or characters > MOST_CHARACTERS:
+        found.append(f"{len(lines)} lines, {characters} characters on standard error")
+    told = command.stderr is not None or last.startswith("regard: ") or outcome.out  # `data check` reports on stdout
+    return found if told else [*found, "no message of regard at the end of standard error"]
 
 
 class Server:
@@ -131,7 +145,7 @@ class Server:
             "REGARD_CACHE": directory / ".cache" / "regard",
         }
         request = {
-            "arguments": command.arguments,
+            "arguments": [_argument(word) for word in command.arguments],
             "directory": str(directory),
             "environment": {**{name: str(path) for name, path in inside.items()}, **dict(command.environment)},
             "streams": streams,
@@ -182,6 +196,11 @@ class Server:
             for path, where in ((out, command.stdout), (err, command.stderr))
         ]
         return [None if command.stdin is None else str(given), *outputs]
+
+
+def _argument(word: str) -> str:
+    """A word as a command can be given it: no NUL, and bytes that are not UTF-8 as lone surrogates."""
+    return word.replace("\0", "").encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
 
 
 def _text(path: str | None, directory: Path) -> str:

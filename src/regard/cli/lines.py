@@ -110,7 +110,7 @@ def quiet_if_typed(input_file: str) -> AbstractContextManager[None]:
 
 def _is_typed(input_file: str) -> bool:
     """Whether a person types the input and waits for the result of each line."""
-    return input_file == "-" and sys.stdin.isatty()
+    return input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
 
 
 def _on_terminal(output_file: str | None) -> bool:

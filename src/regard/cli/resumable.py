@@ -94,7 +94,8 @@ class ResumableFile:
         if not self.lines and not self._unverified:
             self.partial.unlink(missing_ok=True)
             self._state_path.unlink(missing_ok=True)
-        self._file.close()
+        with suppress(OSError):  # a full disk refuses again what it refused before
+            self._file.close()
         if self.lines and not self._unverified:
             print_status(
                 f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there"

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import shown
+
 SHOWN = 20  # line numbers listed for each kind of problem
 NOT_TOLD = "cannot be told: too few pairs, or the statistics of the lines do not tell"
 
@@ -104,8 +106,8 @@ class CheckReport:
         rows = [f"pairs               {self.pairs:,} ({self.sound:,} sound)"]
         if self.unequal:
             rows.append(
-                f"unequal             {self.source.lines:,} lines in {self.source.name}, "
-                f"{self.target.lines:,} in {self.target.name}: line n must translate line n"
+                f"unequal             {self.source.lines:,} lines in {shown(self.source.name)}, "
+                f"{self.target.lines:,} in {shown(self.target.name)}: line n must translate line n"
             )
         if self.malformed.total:
             rows.append(f"not a pair          {self.malformed}")
@@ -113,7 +115,7 @@ class CheckReport:
             rows.append(f"more columns        {self.wide}: the first two are read, as source and target")
         for role, side in (("source", self.source), ("target", self.target)):
             rows += [
-                f"{role}              {side.name}",
+                f"{role}              {shown(side.name)}",
                 f"  not UTF-8         {side.misencoded}",
                 f"  empty             {side.empty}",
                 f"  over-long         {side.over_long}",

@@ -245,6 +245,8 @@ def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
     name = display_name(path)
     try:
         if str(path) == STDIN:
+            if sys.stdin is None:
+                raise DataError("stdin: closed; open it, or give a file in place of '-'")
             yield sys.stdin.buffer
         elif str(path).endswith(".gz"):
             with gzip.open(path, "rb") as packed:

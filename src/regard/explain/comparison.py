@@ -242,10 +242,12 @@ def differing(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def row_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """The name of each row, such as `norm=post optimizer=adam`. Keys are shortened to their last part where that is unique."""
     short = last_parts({key for row in settings for key in row})
-    return [" ".join(f"{short[key]}={shown(value)}" for key, value in row.items()) or "default" for row in settings]
+    return [
+        " ".join(f"{short[key]}={setting_text(value)}" for key, value in row.items()) or "default" for row in settings
+    ]
 
 
-def shown(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """The value of a setting as text."""
     if value is None:
         return "none"
