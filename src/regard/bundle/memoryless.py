@@ -33,5 +33,5 @@ class _WithoutNumbers(TorchFunctionMode):
         if getattr(func, "__name__", None) == "normal_":
             return args[0] if args else kwargs["tensor"]
         if func is torch.eye and args:
-            return torch.empty(args[0], args[-1])
+            return torch.empty(args[0], args[-1], **(kwargs or {}))
         return func(*args, **(kwargs or {}))
