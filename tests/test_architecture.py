@@ -14,6 +14,7 @@ FOUNDATION = {
     "settings",
     "files",
     "foreign",
+    "cache",
     "extensions",
     "activity",
     "machine",

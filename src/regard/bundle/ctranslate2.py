@@ -9,7 +9,7 @@ Shapes: V pieces without pad, D width, P positions.
 import fcntl
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, assert_never, get_args
@@ -19,8 +19,9 @@ from regard.bundle.config import BundleSettings
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.weights import WEIGHTS, numpy_weights
+from regard.cache import mark_used, new_entry, prune, remove_dead
 from regard.errors import BundleError, DiskError, FileError
-from regard.files import CACHE_VARIABLE, cache_directory, disk_errors, remove_whole, whole_directory
+from regard.files import CACHE_VARIABLE, cache_directory, disk_errors, remove_whole
 from regard.foreign import open_regular
 from regard.models.config import ModelConfig, TransformerConfig
 from regard.text.vocabulary import END, UNKNOWN
@@ -70,9 +71,16 @@ def converted(bundle: OpenBundle, precision: Precision) -> Path:
     with _locked(path):
         if not _is_sound(path):
             remove_whole(path)
-            with activity("converting the model for CTranslate2"), whole_directory(path) as staging:
+            remove_dead(home)
+            with (
+                activity("converting the model for CTranslate2"),
+                ExitStack() as lock,
+                new_entry(path, lock) as staging,
+            ):
                 convert(bundle, precision, staging)
                 write_manifest(staging)
+            prune(home, keep=path)
+        mark_used(path)
     return path
 
 
