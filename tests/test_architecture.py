@@ -13,6 +13,8 @@ FOUNDATION = {
     "errors",
     "settings",
     "files",
+    "foreign",
+    "cache",
     "extensions",
     "activity",
     "machine",

@@ -56,6 +56,10 @@ class ConfigError(RegardError):
     """A setting that does not exist, has the wrong type or is out of range."""
 
 
+class FileError(RegardError):
+    """A file that is not a regular one, too large, or not valid JSON or TOML."""
+
+
 class DataError(RegardError):
     """A corpus that is missing, empty, unequal, or not UTF-8."""
 
@@ -82,6 +86,10 @@ class TrainError(RegardError):
 
 class DiskError(RegardError):
     """A write that failed: the disk is full, read-only or not permitted."""
+
+
+class ResourceError(RegardError):
+    """A file that may be sound and cannot be read now: too many files are open, or the memory is full."""
 
 
 class ExtensionError(RegardError):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.bundle.manifest import check_files, read_manifest, verify_manifest, write_manifest
+from regard.bundle.manifest import open_manifest, verify_manifest, write_manifest
 from regard.errors import BundleError
 from regard.tasks.bundles import load_bundle
 
@@ -14,7 +14,7 @@ FILES = ["config.json", "model.safetensors", "source.vocab.json", "target.vocab.
 
 
 def test_the_manifest_lists_every_file(bundle: Path) -> None:
-    assert sorted(read_manifest(bundle)) == FILES
+    assert sorted(open_manifest(bundle).digests) == FILES
     assert {path.name for path in bundle.iterdir()} == {*FILES, "manifest.json"}
     assert set(json.loads((bundle / "manifest.json").read_text())) == {"format", "files", "sha256"}
 
@@ -24,7 +24,7 @@ def test_known_sums(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "b").write_bytes(b"")
     write_manifest(tmp_path)
-    assert read_manifest(tmp_path) == {  # FIPS 180-4 examples
+    assert open_manifest(tmp_path).digests == {  # FIPS 180-4 examples
         "a": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
         "deep/b": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     }
@@ -75,12 +75,12 @@ def test_every_flipped_bit_of_the_manifest_is_blamed_on_the_manifest(tmp_path: P
         for bit in range(8):
             path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
             with pytest.raises(BundleError) as raised:
-                read_manifest(tmp_path)
+                open_manifest(tmp_path)
             assert str(raised.value).startswith(f"{path}: "), (place, bit)
     for length in range(len(content) - 1):  # all but the cut of the last line break, which loses nothing
         path.write_bytes(content[:length])
         with pytest.raises(BundleError, match=r"manifest\.json: "):
-            read_manifest(tmp_path)
+            open_manifest(tmp_path)
 
 
 def test_a_file_that_must_be_listed(bundle: Path) -> None:
@@ -106,11 +106,11 @@ def rewritten(directory: Path, **values: object) -> None:
 def test_another_format(tmp_path: Path) -> None:
     rewritten(tmp_path, format=2, files={})
     with pytest.raises(BundleError, match=r"manifest\.json: format 2 is not known, only 1; update regard"):
-        read_manifest(tmp_path)
+        open_manifest(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../b"])
 def test_names_outside_are_refused(tmp_path: Path, name: str) -> None:
     rewritten(tmp_path, format=1, files={name: "0" * 64})
     with pytest.raises(BundleError, match="outside of the directory"):
-        check_files(tmp_path)
+        open_manifest(tmp_path)

@@ -71,6 +71,7 @@ class CheckReport:
     sound: int
     malformed: LineNumbers  # TSV or JSONL lines that hold no pair
     wide: LineNumbers  # TSV lines with more columns than the two that are read
+    surrogates: LineNumbers  # JSONL lines with half of a surrogate pair
     duplicates: LineNumbers  # pairs that occurred before
     repeated_sources: int  # source sentences that occurred before, whatever their translation
     repeated_targets: LineNumbers  # target sentences that occurred before, of other sources
@@ -113,6 +114,8 @@ class CheckReport:
             rows.append(f"not a pair          {self.malformed}")
         if self.wide.total:
             rows.append(f"more columns        {self.wide}: the first two are read, as source and target")
+        if self.surrogates.total:
+            rows.append(f"half surrogates     {self.surrogates}: no characters; they are read as U+FFFD")
         for role, side in (("source", self.source), ("target", self.target)):
             rows += [
                 f"{role}              {shown(side.name)}",
