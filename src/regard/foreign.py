@@ -10,6 +10,7 @@ import re
 import stat
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,17 @@ def read_bytes(path: Path, limit: int, *, root: Path | None = None) -> bytes:
     if len(content) > limit:
         raise LimitError(f"{path}: larger than {limit:,} bytes, the most that is read of such a file")
     return content
+
+
+def bounded_lines(path: Path, limit: int = LINE_BYTES) -> Iterator[bytes]:
+    """The lines of a regular file, with their line ends. A `LimitError` names a line of more than `limit` bytes."""
+    with open_regular(path) as file:
+        number = 0
+        while line := file.readline(limit + 1):
+            number += 1
+            if len(line) > limit:
+                raise LimitError(f"{path}:{number}: a line of more than {limit:,} bytes, the most that is read of one")
+            yield line
 
 
 def refuse_exhausted(path: Path, error: OSError) -> None:

@@ -29,6 +29,8 @@ class Settings(BaseModel):
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str = "config") -> Self:
         """Validate `values`; a `ConfigError` names `where` and the first offending key."""
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{where}: expected an object, found {json_type(values)}")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -43,13 +45,6 @@ class Record(Settings):
     """A frozen group of values that a program stored as JSON. Keys that it does not know are ignored."""
 
     model_config = ConfigDict(extra="ignore")
-
-    @classmethod
-    def parse(cls, values: Any, where: str = "record") -> Self:
-        """Validate `values`; a `ConfigError` names `where` and the first offending key."""
-        if not isinstance(values, Mapping):
-            raise ConfigError(f"{where}: expected a JSON object, found {json_type(values)}")
-        return super().parse(values, where)
 
 
 def json_type(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import shutil
 from typing import Any
 
 
@@ -17,6 +18,11 @@ def raise_in(target: str, error: str, message: str = "out of luck") -> None:
         raise getattr(importlib.import_module("builtins"), error)(message)
 
     _before(target, 1, fail)
+
+
+def remove_in(target: str, path: str) -> None:
+    """Remove a directory when `module:name` is called."""
+    _before(target, 1, lambda: shutil.rmtree(path))
 
 
 def _before(target: str, calls: int, act: Any) -> None:

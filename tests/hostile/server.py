@@ -19,10 +19,11 @@ from typing import Any
 
 WARM = (
     "torch",
+    "torch._dynamo",  # any optimiser imports it
+    "torch.utils.tensorboard",
     "ctranslate2",
     "sentencepiece",
     "sacrebleu",
-    "matplotlib.figure",
     "rich.progress",
     "regard.api",
     "regard.cli.main",
@@ -57,10 +58,15 @@ def _use_one_thread() -> None:
 
 
 def _handle(request: dict[str, Any]) -> dict[str, Any]:
-    began = time.monotonic()
+    ready, begin = os.pipe()
     child = os.fork()
     if child == 0:
-        _run(request)
+        os.close(ready)
+        _run(request, begin)
+    os.close(begin)
+    os.read(ready, 1)  # the child is about to run the command; from here on it may be sent signals
+    os.close(ready)
+    began = time.monotonic()
     ended = _wait(child, began + request["seconds"], [(began + delay, number) for delay, number in request["signals"]])
     if not ended:
         os.killpg(child, signal.SIGKILL)
@@ -98,7 +104,7 @@ def _kill_group(child: int) -> bool:
     return True
 
 
-def _run(request: dict[str, Any]) -> None:
+def _run(request: dict[str, Any], begin: int) -> None:
     """In the child: become the command, and end as an interpreter ends."""
     code = 1
     try:
@@ -112,6 +118,7 @@ def _run(request: dict[str, Any]) -> None:
         if request["fault"]:
             name, *values = request["fault"]
             getattr(importlib.import_module("hostile.faults"), name)(*values)
+        os.close(begin)
         code = _exit_code()
     except BaseException:
         if sys.stderr is not None:

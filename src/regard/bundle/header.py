@@ -60,16 +60,21 @@ def read_header(path: Path, root: Path) -> Header:
     """The header of a safetensors file inside of `root`; a `BundleError` says what is wrong with it."""
     with reading(path), open_regular(path, root=root) as file:
         size = os.fstat(file.fileno()).st_size
-        length = int.from_bytes(file.read(_PREFIX), "little")
-        if length > min(_LONGEST, size - _PREFIX):
-            raise _damaged(path, f"a header of {length:,} bytes in a file of {size:,}")
+        length = _length(path, file.read(_PREFIX), size)
         return _header(path, file.read(length), size)
 
 
 def header_of(path: Path, content: bytearray) -> Header:
     """The header of the content of a file."""
-    length = int.from_bytes(content[:_PREFIX], "little")
-    return _header(path, bytes(content[_PREFIX : _PREFIX + min(length, _LONGEST)]), len(content))
+    length = _length(path, content[:_PREFIX], len(content))
+    return _header(path, bytes(content[_PREFIX : _PREFIX + length]), len(content))
+
+
+def _length(path: Path, prefix: bytes | bytearray, size: int) -> int:
+    length = int.from_bytes(prefix, "little")
+    if length > min(_LONGEST, size - _PREFIX):
+        raise _damaged(path, f"a header of {length:,} bytes in a file of {size:,}")
+    return length
 
 
 def _header(path: Path, text: bytes, size: int) -> Header:

@@ -18,7 +18,6 @@ from regard.models.shapes import Shape, Shapes, is_table_of_keys
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from torch import nn
 
     from regard.bundle.opened import OpenBundle
 
@@ -55,29 +54,14 @@ def _sizes(config: BundleSettings) -> _Sizes:
 
 
 def _built_sizes(config: BundleSettings) -> _Sizes:
-    network = _network_without_memory(config)
+    from regard.bundle.memoryless import memoryless_network
+
+    network = memoryless_network(config)
     stored = network.state_dict().keys()
     buffers = list(network.named_buffers())
     named = [*network.named_parameters(), *buffers]  # each without duplicates
     beside = sum(buffer.nbytes for name, buffer in buffers if name not in stored)
     return _Sizes({name: tuple(tensor.shape) for name, tensor in named if name in stored}, beside)
-
-
-def _network_without_memory(config: BundleSettings) -> "nn.Module":
-    """The network on the meta device. One of an extension may need numbers to be built; it is built in memory."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        try:
-            with torch.device("meta"):
-                return config.network()
-        except (RuntimeError, TypeError):  # also what an operation raises that the meta device does not have
-            pass
-        try:
-            return config.network()
-        except (RuntimeError, MemoryError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise BundleError(f"{CONFIG} asks for a network that cannot be built: {reason}; {MEND}") from None
 
 
 def check_weights(files: Manifest, config: BundleSettings, stored_format: int = 2) -> None:

@@ -9,7 +9,6 @@ Opening takes the same time for ten pairs and for ten million. Writing holds one
 where the pairs come from.
 """
 
-import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
@@ -21,10 +20,11 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.encoding import NumberedPair, encode_chunks, id_type
+from regard.data.encoding import ID_TYPES, NumberedPair, encode_chunks, id_type
 from regard.data.processes import default_workers
-from regard.errors import DataError
+from regard.errors import DataError, ResourceError
 from regard.files import to_json
+from regard.foreign import parse_json, read_text, refuse_exhausted
 from regard.text.build import TokenizerPair
 from regard.text.packed import Packed, take
 
@@ -60,7 +60,7 @@ class Corpus:
         self._offsets, self._ids = {}, {}
         for side in _SIDES:
             tokens = int(description[side]["tokens"])
-            self._ids[side] = self._files.map(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
+            self._ids[side] = self._files.map(directory / f"{side}.ids", stored_type(description[side]["type"]), tokens)
             offsets = self._files.map(directory / f"{side}.offsets", OFFSET, examples + 1)
             if offsets[0] != 0 or offsets[-1] != tokens:
                 raise damaged_file(directory / f"{side}.offsets")
@@ -71,15 +71,15 @@ class Corpus:
         """The corpus in `directory`; a `DataError` names a file that is missing or has the wrong size."""
         path = directory / "corpus.json"
         try:
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = read_description(path)
             if description["format"] != FORMAT:
                 raise DataError(
                     f"{path}: format {description['format']}, this version reads {FORMAT}; prepare it again"
                 )
             return cls(directory, description)
-        except DataError:
+        except (DataError, ResourceError):
             raise
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             raise damaged_file(path) from None
 
     def __len__(self) -> int:
@@ -208,7 +208,11 @@ class MappedFiles:
         if count == 0:
             return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
         self._files.append((path, status.st_ino, status.st_size))
-        return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
+        try:
+            return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
+        except OSError as error:
+            refuse_exhausted(path, error)
+            raise
 
     def check(self) -> None:
         """Refuse files that were cut short since they were mapped. Call it before each batch: it takes a few microseconds."""
@@ -219,6 +223,25 @@ class MappedFiles:
                 continue  # deleted: what is mapped stays
             if status.st_ino == inode and status.st_size < size:
                 raise damaged_file(path)
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """The JSON file that describes a prepared corpus; a `ValueError` or an `OSError` if it is missing or damaged."""
+    try:
+        description = parse_json(read_text(path), path)
+    except OSError as error:
+        refuse_exhausted(path, error)
+        raise
+    if not isinstance(description, dict):
+        raise TypeError(f"{path}: not an object")
+    return description
+
+
+def stored_type(name: object) -> np.dtype[Any]:
+    """The type of stored ids, by its name in a description."""
+    if name not in ID_TYPES:
+        raise ValueError(f"ids of type {name!r}")
+    return np.dtype(str(name))
 
 
 def damaged_file(path: Path) -> DataError:

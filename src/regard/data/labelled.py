@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.config import LabelledData
-from regard.data.corpus import OFFSET, MappedFiles, damaged_file
+from regard.data.corpus import OFFSET, MappedFiles, damaged_file, read_description, stored_type
 from regard.data.encoding import id_type
 from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.inputs import digest_of
 from regard.data.prepare import PreparationListener, with_progress
 from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
-from regard.errors import DataError
+from regard.errors import DataError, ResourceError
 from regard.files import to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
@@ -56,12 +56,12 @@ class LabelledCorpus:
         self._files = MappedFiles()
         path = directory / "labelled.json"
         try:
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = read_description(path)
             texts, tokens = int(description["texts"]), int(description["tokens"])
             self.tagged = description["labels_of"] == "token"
             self.too_long, self.empty = int(description["too_long"]), int(description["empty"])
             self._ids: NDArray[np.integer[Any]] = self._files.map(
-                directory / "ids", np.dtype(description["type"]), tokens
+                directory / "ids", stored_type(description["type"]), tokens
             )
             self._offsets: NDArray[np.int64] = self._files.map(directory / "offsets", OFFSET, texts + 1)
             # One label a text; or one a token if tagged, where tokens before the last of a word have the number of labels.
@@ -69,7 +69,9 @@ class LabelledCorpus:
                 directory / "labels", OFFSET, tokens if self.tagged else texts
             )
             self.lines: NDArray[np.int64] = self._files.map(directory / "lines", OFFSET, texts)
-        except (OSError, ValueError, KeyError, TypeError):
+        except ResourceError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             raise damaged_file(path) from None
 
     def __len__(self) -> int:

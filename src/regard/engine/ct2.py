@@ -28,6 +28,7 @@ from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision, converted, reach
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
+from regard.errors import ResourceError
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped, StopSignal
@@ -278,17 +279,23 @@ class Ct2Search:
         import ctranslate2
 
         model = str(converted(self._bundle, self._precision))
-        with ThreadPoolExecutor(
-            1
-        ) as thread:  # it sets OpenMP's number of threads, which torch uses too, where it is made
-            return thread.submit(
-                ctranslate2.Translator,
-                model,
-                device="cpu",
-                compute_type=self._precision,
-                inter_threads=self._workers,
-                intra_threads=1,
-            ).result()
+        try:
+            # it sets OpenMP's number of threads, which torch uses too, where it is made
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(
+                    ctranslate2.Translator,
+                    model,
+                    device="cpu",
+                    compute_type=self._precision,
+                    inter_threads=self._workers,
+                    intra_threads=1,
+                ).result()
+        except (RuntimeError, MemoryError) as error:  # its files were checked a moment ago
+            reason = (str(error).splitlines() or ["out of memory"])[0]
+            raise ResourceError(
+                f"{model}: CTranslate2 cannot open it now: {reason}; free some memory or raise the limits (`ulimit -a`), "
+                "or use the torch engine"
+            ) from None
 
     def _reopen_after_fork(self) -> None:
         """Open the translator anew at the next search: a forked process has none of its threads."""

@@ -16,7 +16,7 @@ from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
 from regard.bundle.manifest import Manifest, verify_manifest, write_manifest
 from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, REQUIRED, STATE_FILE
 from regard.bundle.tensors import read_tensors, write_tensors
-from regard.errors import BundleError
+from regard.errors import BundleError, TrainError
 from regard.files import remove_whole, to_json, whole_directory
 from regard.settings import Record
 from regard.training.progress import ProgressRecord
@@ -41,6 +41,12 @@ def checkpoint_name(step: int) -> str:
     return f"{CHECKPOINTS}/step-{step:08d}"
 
 
+def require_run(run: Path) -> None:
+    """Refuse to save into a run whose directory was removed while it was trained: its log and older checkpoints are gone."""
+    if not run.is_dir():
+        raise TrainError(f"{run}: the directory was removed while the run was trained; start the same command again")
+
+
 def write_checkpoint(
     run: Path,
     name: str,
@@ -52,6 +58,7 @@ def write_checkpoint(
     codecs: Any,
 ) -> None:
     """Write a checkpoint to `run/name` and point `latest` to it."""
+    require_run(run)
     with whole_directory(run / name) as staging:
         write_bundle(staging, weights, config, codecs)
         write_tensors(staging / OPTIMISER_FILE, optimiser)

@@ -7,7 +7,7 @@ import fcntl
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,9 +173,10 @@ def claimed(out: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
-                (out / LOCK).unlink()
-                out.rmdir()
+            with suppress(FileNotFoundError):  # somebody has removed the directory
+                if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
+                    (out / LOCK).unlink()
+                    out.rmdir()
 
 
 def _lock(file: BinaryIO, out: Path) -> None:
