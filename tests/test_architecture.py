@@ -14,6 +14,8 @@ FOUNDATION = {
     "errors",
     "settings",
     "files",
+    "foreign",
+    "cache",
     "extensions",
     "activity",
     "machine",

@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from regard.errors import BundleError, ExtensionError
-from regard.settings import Settings
+from regard.errors import BundleError, ConfigError, ExtensionError, FileError
+from regard.foreign import read_bytes
+from regard.settings import Settings, json_type
 
 
 class ExtensionUse(Settings):
@@ -32,6 +33,7 @@ class ExtensionUse(Settings):
         return any(row.rpartition(" ")[2] in names for row in rows)
 
 
+_LARGEST = 16 << 20  # bytes of a file
 PYTHON = "<python>"  # stands for code that is in no file
 
 LOADED: dict[str, ExtensionUse] = {}
@@ -52,7 +54,9 @@ def load_extension(path: str | Path) -> ExtensionUse:
     """Run a user's file, which calls `regard.extend`. A file that is loaded already and unchanged is not run again."""
     file = Path(path)
     try:
-        content = file.read_bytes()
+        content = read_bytes(file, _LARGEST)
+    except FileError as error:
+        raise ExtensionError(f"--extension {error}; give a Python file") from None
     except OSError as error:
         raise ExtensionError(f"--extension {path}: cannot be read: {error.strerror}; give a Python file") from None
     digest = hashlib.sha256(content).hexdigest()
@@ -123,10 +127,16 @@ def extensions_in_use() -> tuple[ExtensionUse, ...]:
     return tuple(LOADED.values())
 
 
+def stored_extensions(values: Any, where: str) -> tuple[ExtensionUse, ...]:
+    """The extensions that a config.json names under `extensions`; a `ConfigError` if it is no list of them."""
+    if not isinstance(values, list | None):
+        raise ConfigError(f"{where}: extensions: expected a list, found {json_type(values)}")
+    return tuple(ExtensionUse.parse(use, f"{where}: extensions") for use in values or ())
+
+
 def require_extensions(needed: Any, where: str) -> None:
     """Refuse a model that needs an extension which is not loaded; warn of one that has changed."""
-    for values in needed if isinstance(needed, list) else []:
-        use = ExtensionUse.parse(values, where)
+    for use in stored_extensions(needed, where):
         loaded = LOADED.get(use.name)
         if loaded is None:
             fix = "run the code that adds them first" if use.name == PYTHON else f"give --extension {use.name}"

@@ -4,8 +4,6 @@ Every room may import this module. It knows how settings are parsed, never what 
 """
 
 import difflib
-import json
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
-from regard.errors import ConfigError
+from regard.errors import ConfigError, FileError
+from regard.foreign import DEPTH, LimitError, parse_json, parse_toml
+from regard.foreign import read_text as read_foreign_text
 
 MEANINGLESS = "meaningless"
 """The pydantic error type of a setting that exists, but not for this task."""
@@ -29,6 +29,8 @@ class Settings(BaseModel):
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str = "config") -> Self:
         """Validate `values`; a `ConfigError` names `where` and the first offending key."""
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{where}: expected an object, found {json_type(values)}")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -37,6 +39,18 @@ class Settings(BaseModel):
     def changed_from(self, older: "Settings") -> list[str]:
         """Every setting whose value differs, as `a.b: old -> new`."""
         return differences(self.model_dump(mode="json"), older.model_dump(mode="json"))
+
+
+class Record(Settings):
+    """A frozen group of values that a program stored as JSON. Keys that it does not know are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def json_type(value: Any) -> str:
+    """The name that JSON has for the type of a value."""
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
 
 
 class Choice:
@@ -95,17 +109,17 @@ def meaningless(name: str, setter: str | None = None) -> PydanticCustomError:
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        return parse_toml(_text(path), path)
+    except FileError as error:
+        raise ConfigError(str(error)) from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The settings that a run keeps in its config.json."""
     try:
-        values = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path}: not valid JSON: {error}") from None
+        values = parse_json(_text(path), path)
+    except FileError as error:
+        raise ConfigError(str(error)) from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: not an object of settings but {type(values).__name__}")
     return values
@@ -113,7 +127,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_foreign_text(path)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such config file; `regard init > run.toml` writes one") from None
     except IsADirectoryError:
@@ -130,12 +144,14 @@ def override(values: Mapping[str, Any], assignments: Sequence[str]) -> dict[str,
         if not equals or not key.strip():
             raise ConfigError(f"--set {assignment}: expected KEY=VALUE, for example --set train.max_steps=1000")
         *path, last = key.strip().split(".")
+        if len(path) > DEPTH:
+            raise ConfigError(f"--set {assignment}: a key of {len(path) + 1:,} parts; none has more than {DEPTH}")
         table = result
         for name in path:
             table = table.setdefault(name, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"--set {assignment}: {name!r} is a value, not a table")
-        table[last] = _toml_value(text.strip())
+        table[last] = _toml_value(text.strip(), f"--set {key.strip()}")
     return result
 
 
@@ -175,10 +191,12 @@ def last_parts(names: Collection[str]) -> dict[str, str]:
     return {name: name if last[name.rpartition(".")[2]] > 1 else name.rpartition(".")[2] for name in names}
 
 
-def _toml_value(text: str) -> Any:
+def _toml_value(text: str, where: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}", where)["value"]
+    except LimitError as error:
+        raise ConfigError(str(error)) from None
+    except FileError:
         return text
 
 

@@ -15,11 +15,11 @@ from regard.bundle.bundle import (
     resolve_device,
     rewrite_config,
     save_bundle,
-    tensor_shapes,
     write_bundle,
 )
 from regard.bundle.config import AlignmentConfig
 from regard.bundle.manifest import write_manifest
+from regard.bundle.weights import tensor_shapes
 from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import whole_directory
 from regard.tasks.bundles import load_bundle, open_bundle
@@ -159,22 +159,27 @@ def test_whole_numbers_are_not_weights(bundle: Path) -> None:
     tensors["decoder_norm.bias"] = tensors["decoder_norm.bias"].to(torch.int32)
     save_file(tensors, bundle / "model.safetensors")
     write_manifest(bundle)
-    with pytest.raises(BundleError, match=r"model\.safetensors: decoder_norm\.bias is \[16\] torch\.int32"):
+    with pytest.raises(
+        BundleError,
+        match=r"model\.safetensors: decoder_norm\.bias is \[16\] I32, config\.json asks for \[16\] of floats",
+    ):
         load_bundle(bundle)
 
 
 @pytest.mark.parametrize("content", ["not json", "[1]", '{"format": 1', "\udcff"])
-def test_unreadable_config_without_verification(bundle: Path, content: str) -> None:
+def test_an_unreadable_config(bundle: Path, content: str) -> None:
     (bundle / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    write_manifest(bundle)
     with pytest.raises(BundleError, match=r"config\.json: damaged"):
-        load_bundle(bundle, verify=False)
+        load_bundle(bundle)
 
 
-def test_truncated_weights_without_verification(bundle: Path) -> None:
+def test_truncated_weights(bundle: Path) -> None:
     path = bundle / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
+    write_manifest(bundle)
     with pytest.raises(BundleError, match=r"model\.safetensors: damaged: not a readable safetensors file"):
-        load_bundle(bundle, verify=False)
+        load_bundle(bundle)
 
 
 @contextmanager

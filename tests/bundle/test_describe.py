@@ -77,5 +77,8 @@ def test_the_state_of_training(bundle: Path, tmp_path: Path) -> None:
 
 def test_an_unreadable_config_leaves_nothing_to_tell(bundle: Path) -> None:
     (bundle / "config.json").write_text("{")
+    with pytest.raises(BundleError, match=r"config\.json: content does not match its SHA-256"):
+        describe(bundle, bundle_classes())
+    write_manifest(bundle)
     with pytest.raises(BundleError, match=r"config\.json: damaged"):
         describe(bundle, bundle_classes())

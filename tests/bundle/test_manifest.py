@@ -1,20 +1,22 @@
 """Every byte counts: a file that was cut, changed or lost is named before anything is read from it."""
 
+import errno
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from regard.bundle.manifest import check_files, read_manifest, verify_manifest, write_manifest
-from regard.errors import BundleError
+from regard.bundle.manifest import open_manifest, verify_manifest, write_manifest
+from regard.errors import BundleError, ResourceError
 from regard.tasks.bundles import load_bundle
 
 FILES = ["config.json", "model.safetensors", "source.vocab.json", "target.vocab.json", "tokenizer.json"]
 
 
 def test_the_manifest_lists_every_file(bundle: Path) -> None:
-    assert sorted(read_manifest(bundle)) == FILES
+    assert sorted(open_manifest(bundle).digests) == FILES
     assert {path.name for path in bundle.iterdir()} == {*FILES, "manifest.json"}
     assert set(json.loads((bundle / "manifest.json").read_text())) == {"format", "files", "sha256"}
 
@@ -24,7 +26,7 @@ def test_known_sums(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "b").write_bytes(b"")
     write_manifest(tmp_path)
-    assert read_manifest(tmp_path) == {  # FIPS 180-4 examples
+    assert open_manifest(tmp_path).digests == {  # FIPS 180-4 examples
         "a": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
         "deep/b": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     }
@@ -75,12 +77,12 @@ def test_every_flipped_bit_of_the_manifest_is_blamed_on_the_manifest(tmp_path: P
         for bit in range(8):
             path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
             with pytest.raises(BundleError) as raised:
-                read_manifest(tmp_path)
+                open_manifest(tmp_path)
             assert str(raised.value).startswith(f"{path}: "), (place, bit)
     for length in range(len(content) - 1):  # all but the cut of the last line break, which loses nothing
         path.write_bytes(content[:length])
         with pytest.raises(BundleError, match=r"manifest\.json: "):
-            read_manifest(tmp_path)
+            open_manifest(tmp_path)
 
 
 def test_a_file_that_must_be_listed(bundle: Path) -> None:
@@ -106,11 +108,70 @@ def rewritten(directory: Path, **values: object) -> None:
 def test_another_format(tmp_path: Path) -> None:
     rewritten(tmp_path, format=2, files={})
     with pytest.raises(BundleError, match=r"manifest\.json: format 2 is not known, only 1; update regard"):
-        read_manifest(tmp_path)
+        open_manifest(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../b"])
 def test_names_outside_are_refused(tmp_path: Path, name: str) -> None:
     rewritten(tmp_path, format=1, files={name: "0" * 64})
     with pytest.raises(BundleError, match="outside of the directory"):
-        check_files(tmp_path)
+        open_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"files": ["config.json"]}, "files = ['config.json']"),
+        ({}, "files: field required"),
+        ({"files": {"a": 1}}, "files.a = 1"),
+        ({"files": {"a": "0" * 63}}, "files.a = "),
+        ({"files": {"a\0b": "0" * 64}}, "outside of the directory"),
+    ],
+)
+def test_a_manifest_of_another_shape(tmp_path: Path, values: dict[str, object], reason: str) -> None:
+    rewritten(tmp_path, format=1, **values)
+    with pytest.raises(BundleError, match=r"manifest\.json: ") as caught:
+        open_manifest(tmp_path)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[]", "[" * 100_000, '{"format": 1, "format": 1}', "1" * 5000, '{"a": "\\ud800"}'])
+def test_a_manifest_that_is_no_record(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(BundleError, match=r"manifest\.json: damaged: "):
+        open_manifest(tmp_path)
+
+
+def test_a_file_is_read_only_if_it_is_listed_and_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    write_manifest(tmp_path)
+    (tmp_path / "b").write_bytes(b"abc")
+    files = open_manifest(tmp_path)
+    assert files.read("a") == b"abc"
+    assert files.read_whole("a", 3) == b"abc"
+    with pytest.raises(BundleError, match="b: not listed"):
+        files.read("b")
+    with pytest.raises(BundleError, match="a: larger than 2 bytes"):
+        files.read("a", 2)
+    with pytest.raises(BundleError, match="a: its size has changed"):
+        files.read_whole("a", 2)
+    (tmp_path / "a").write_bytes(b"abd")
+    for read in (files.read, lambda name: files.read_whole(name, 3)):
+        with pytest.raises(BundleError, match="a: content does not match its SHA-256"):
+            read("a")
+
+
+def test_too_many_open_files_are_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    write_manifest(tmp_path)
+    files = open_manifest(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "open", fail)
+    for use in (files.verify, lambda: files.read("a"), lambda: open_manifest(tmp_path)):
+        with pytest.raises(ResourceError, match="cannot be read now: too many open files") as caught:
+            use()
+        assert not isinstance(caught.value, BundleError)

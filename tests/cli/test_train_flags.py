@@ -11,6 +11,7 @@ from regard.cli.main import app
 from regard.cli.sweep import sweep
 from regard.cli.train import train
 from regard.cli.train_flags import TrainFlags
+from regard.errors import shown
 
 OWN = {"train": {"out", "sets"}, "sweep": {"out", "sets", "seeds", "jobs", "dry_run"}}
 
@@ -59,6 +60,6 @@ def test_numbers_that_are_none_are_named_with_their_value(command) -> None:
         ("translate", "--beam", "1\n2", "input should be a valid integer"),
     ):
         told = command(verb, "runs", flag, value)
-        shown = value if value.isprintable() else repr(value)
+        value = shown(value)
         assert told.code == 2
-        assert told.err == f"regard: {flag} {shown}: {complaint} (regard {verb} --help shows what is possible)\n"
+        assert told.err == f"regard: {flag} {value}: {complaint} (regard {verb} --help shows what is possible)\n"

@@ -1,20 +1,27 @@
 """The cache of prepared corpora is reused, rebuilt and shared, by threads and by processes; nothing unfinished stays in it."""
 
+import errno
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from data.preparing import CHAR, moses, sentences, text_of, the_error
-from regard.data import encoding
+from regard.cache import held
+from regard.data import encoding, entries
 from regard.data import prepare as prepare_module
 from regard.data.config import PairData
 from regard.data.entries import is_intact
 from regard.data.prepare import prepare
+from regard.errors import DataError, ResourceError
+from regard.files import sha256_of
 from regard.text.build import learn_pair
 from regard.text.config import TextConfig
 
@@ -223,12 +230,145 @@ def test_ctrl_c_while_several_processes_work(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_only_old_leftovers_are_cleared_away(tmp_path, cache):
-    old, young = cache / "abc.partial-11111111", cache / "abc.partial-22222222"
-    for directory in (old, young):
+def test_only_the_leftovers_of_dead_writers_are_cleared_away(tmp_path, cache):
+    dead, alive = cache / "abc.partial-11111111", cache / "abc.partial-22222222"
+    for directory in (dead, alive):
         (directory / "train").mkdir(parents=True)
+    (cache / "input.partial-33333333.tsv").write_bytes(b"a\tb\n")
     long_ago = time.time() - 3 * 24 * 3600
-    os.utime(old, (long_ago, long_ago))
-    prepare(PairData(**moses(tmp_path, sentences(10))), CHAR, cache)
-    assert not old.exists()
-    assert young.exists()
+    os.utime(alive, (long_ago, long_ago))  # no clock decides
+    with held(alive):
+        prepare(PairData(**moses(tmp_path, sentences(10))), CHAR, cache)
+    assert not dead.exists()
+    assert alive.exists()
+    assert not list(cache.glob("input*"))
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, cache, monkeypatch):
+    files = moses(tmp_path, sentences(50))
+    hold_out = prepare_module.hold_out
+
+    def changed(*arguments):
+        moses(tmp_path, [*sentences(49), ("another 9", "anders 9")])  # as many bytes, and no line more
+        return hold_out(*arguments)
+
+    monkeypatch.setattr(prepare_module, "hold_out", changed)
+    message = the_error(files, cache)
+    assert message.startswith(f"{tmp_path}/train.en: its content has changed while it was read; run the same command")
+    monkeypatch.undo()
+    ready = prepare(PairData(**files), CHAR, cache)
+    assert ("another 9", "anders 9") in text_of(ready.train, ready.tokenizers) + ready.valid_pairs
+
+
+@pytest.mark.parametrize("late", ["learn_pair", "write_numbered"])
+def test_every_pass_over_the_text_is_compared(tmp_path, cache, monkeypatch, late):
+    files = moses(tmp_path, sentences(50))
+    original = getattr(prepare_module, late)
+
+    def changed(*arguments):
+        with open(files["tgt"], "r+b") as target:
+            target.write(b"h")  # one bit
+        return original(*arguments)
+
+    monkeypatch.setattr(prepare_module, late, changed)
+    assert "train.de: its content has changed while it was read" in the_error(files, cache)
+
+
+def test_an_entry_whose_staging_lost_a_file_is_not_installed(tmp_path, cache, monkeypatch):
+    data = PairData(**moses(tmp_path, sentences(50)))
+    require = prepare_module._require_each
+
+    def cleaned(*arguments):
+        [lines] = cache.rglob("valid/lines")
+        shutil.rmtree(lines.parent)  # as a cleaner of old files does
+        (lines.parent).mkdir()
+        return require(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "_require_each", cleaned)
+        with pytest.raises(DataError):
+            prepare(data, CHAR, cache)
+    assert os.listdir(cache) == []
+    assert len(prepare(data, CHAR, cache).train) == 49
+
+
+def resign(directory):
+    """Make the record of an entry agree with its files, as if it had been written so."""
+    record = json.loads((directory / "prepared.json").read_text(encoding="utf-8"))
+    names = [str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()]
+    record["files"] = {name: sha256_of(directory / name) for name in names if name != "prepared.json"}
+    (directory / "prepared.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["train/lines", "valid.jsonl", "tokenizers/tokenizer.json", "tokenizers/joint.vocab.json"]
+)
+@pytest.mark.parametrize("harm", ["delete", "empty", "cut"])
+def test_an_entry_that_was_written_wrong_is_built_again(tmp_path, cache, name, harm):
+    data = PairData(**moses(tmp_path, sentences(50)))
+    first = prepare(data, CHAR, cache)
+    expected = text_of(first.train, first.tokenizers)
+    path = cache / first.key / name
+    if harm == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-5] if harm == "cut" else b"")
+    resign(cache / first.key)
+    again = prepare(data, CHAR, cache)
+    assert text_of(again.train, again.tokenizers) == expected
+    assert len(again.valid_pairs) == len(again.valid)
+    assert os.listdir(cache) == [first.key]
+
+
+def test_too_few_file_handles_do_not_cost_a_sound_entry(tmp_path, cache, monkeypatch, no_learning):
+    data = PairData(**moses(tmp_path, sentences(50)))
+    first = prepare(data, CHAR, cache)
+    no_learning()
+
+    def exhausted(path):
+        raise OSError(errno.EMFILE, "Too many open files", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(entries, "sha256_of", exhausted)
+        with pytest.raises(ResourceError, match="ulimit -n"):
+            prepare(data, CHAR, cache)
+    assert prepare(data, CHAR, cache).key == first.key
+
+
+def test_a_file_that_is_cut_while_it_is_mapped_is_named(tmp_path, cache):
+    """Reading past its end would be SIGBUS, which nothing can catch."""
+    ready = prepare(PairData(**moses(tmp_path, sentences(2000))), CHAR, cache)
+    every = np.arange(len(ready.train))
+    ready.train.sources(every)
+    path = ready.train.directory / "source.ids"
+    os.truncate(path, 10)
+    with pytest.raises(DataError, match=r"source\.ids: missing or damaged; delete"):
+        ready.train.sources(every)
+
+
+def test_a_deleted_entry_stays_mapped(tmp_path, cache):
+    ready = prepare(PairData(**moses(tmp_path, sentences(2000))), CHAR, cache)
+    every = np.arange(len(ready.train))
+    expected = ready.train.sources(every)
+    shutil.rmtree(ready.train.directory)
+    assert (ready.train.sources(every).ids == expected.ids).all()
+
+
+def test_the_cache_has_a_quota(tmp_path, cache, monkeypatch):
+    """What was not used for longest goes; the new entry stays even if it is too large alone."""
+    keys = []
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        data = PairData(**moses(tmp_path / str(number), sentences(50, start=100 * number)))
+        keys.append(prepare(data, CHAR, cache).key)
+        os.utime(cache / keys[-1], (number, number))
+    assert len(os.listdir(cache)) == 3
+    prepare(PairData(**moses(tmp_path / "0", sentences(50))), CHAR, cache)  # used again
+    size = sum(path.stat().st_size for path in (cache / keys[0]).rglob("*") if path.is_file())
+    monkeypatch.setenv("REGARD_CACHE_GB", str(2.5 * size / 1e9))
+    data = PairData(**moses(tmp_path, sentences(50, start=1000)))
+    new = prepare(data, CHAR, cache).key
+    assert set(os.listdir(cache)) == {keys[0], new}
+    monkeypatch.setenv("REGARD_CACHE_GB", "0")
+    last = prepare(PairData(**moses(tmp_path, sentences(60, start=1000))), CHAR, cache).key
+    assert os.listdir(cache) == [last]

@@ -124,10 +124,10 @@ def test_another_test_set_and_other_languages_are_refused(tmp_path: Path) -> Non
 def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     run = finished_run(tmp_path / "run")
     (run / "translations.jsonl").write_text('{"source": "a"', encoding="utf-8")
-    with pytest.raises(DataError, match=r"translations\.jsonl: damaged, not valid JSON"):
+    with pytest.raises(DataError, match=r"translations\.jsonl:1: damaged: not valid JSON"):
         result(run)
     (run / "translations.jsonl").write_text('{"source": "a"}\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"translations\.jsonl: a line without 'reference'"):
+    with pytest.raises(DataError, match=r"translations\.jsonl:1: reference: field required"):
         result(run)
     (run / "translations.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(DataError, match="no sentences in it"):
@@ -136,7 +136,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"translations\.jsonl: cannot be read as UTF-8 text"):
         result(run)
     (run / "metrics.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(DataError, match=r"metrics\.json: damaged, holds list"):
+    with pytest.raises(DataError, match=r"metrics\.json: expected an object, found a list"):
         result(run)
     (run / "metrics.json").unlink()
     assert not is_finished(run)

@@ -14,8 +14,9 @@ from regard.errors import DataError
 from regard.explain.curves import CURVE_POINTS, samples_over_time, smooth, thin, training_curves
 from regard.explain.document import TEXT_LIMIT, page_file
 from regard.explain.records import AlignmentMap, Report, SearchTree, SentenceResult, TreeNode
-from regard.explain.report import MAP_CELLS, SCRIPTS, read_events, render, write_report
+from regard.explain.report import MAP_CELLS, SCRIPTS, render, write_report
 from regard.explain.sentence_page import SENTENCE_SCRIPTS
+from regard.tasks.run_files import read_events
 
 
 class Page(HTMLParser):

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 import regard
 from regard.bundle.config import BundleSettings
+from regard.bundle.manifest import Manifest
 from regard.bundle.opened import OpenBundle
 from regard.errors import ConfigError, DataError
 from regard.metrics.scores import METRICS, Metric
@@ -64,8 +65,8 @@ class ReverseBundle(BundleSettings):
     def save_codecs(self, codecs: str, directory: Path) -> None:
         (directory / "digits.json").write_text(json.dumps(codecs), encoding="utf-8")
 
-    def load_codecs(self, directory: Path) -> str:
-        return str(json.loads((directory / "digits.json").read_text(encoding="utf-8")))
+    def load_codecs(self, files: Manifest) -> str:
+        return str(json.loads(files.read("digits.json")))
 
 
 class Reverser(nn.Module):

@@ -36,6 +36,7 @@ OTHERS: dict[str, Any] = {  # a value of every option that is not its default, a
     "max_length": ({"max_length": 7}, {}),
     "no_repeat": ({"no_repeat": 2}, {}),
     "suppress": ({"suppress": ["a"]}, {}),
+    "time_limit": ({"time_limit": 2.5}, {}),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.bundle.locate import find_bundle
-from regard.bundle.manifest import write_manifest
+from regard.bundle.manifest import open_manifest, write_manifest
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError
 from regard.settings import merged
@@ -128,6 +128,6 @@ def test_the_mean_is_served_where_it_is_better(
     assert served.name == expected
     assert job.metrics["model"] == f"checkpoints/{expected}"
     mean = mean_weights(checkpoints(tmp_path / "run")[-3:])
-    stored = read_tensors(served / "model.safetensors")
+    stored = read_tensors(open_manifest(served), "model.safetensors")
     assert stored.keys() == mean.keys()
     assert all(torch.equal(stored[name], mean[name]) for name in mean) == (expected == "average")

@@ -3,6 +3,7 @@
 It does not know the other files of a checkpoint.
 """
 
+import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.bundle import format1
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.manifest import MEND, write_manifest
-from regard.bundle.opened import WEIGHTS, OpenBundle
-from regard.bundle.tensors import read_tensors, write_tensors
+from regard.bundle.opened import OpenBundle
+from regard.bundle.tensors import tensors_of, write_tensors
+from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
 from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
 
@@ -54,15 +55,12 @@ def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:
 
 
 def read_weights(bundle: OpenBundle) -> dict[str, Tensor]:
-    """The tensors of a bundle, under the names of the newest format."""
-    tensors = read_tensors(bundle.directory / WEIGHTS)
-    if bundle.stored_format == 1:
-        return {format1.tensor_name(name): tensor for name, tensor in tensors.items()}
-    return tensors
+    """The tensors of a bundle, under the names of the newest format. They fit its config."""
+    return tensors_of(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
 
 
 def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.Module:
-    """The network of a bundle that was verified when it was opened, in evaluation mode on `device`."""
+    """The network of a bundle, in evaluation mode on `device`."""
     config, path, place = bundle.config, bundle.directory / WEIGHTS, resolve_device(device)
     tensors = read_weights(bundle)
     if config.counted:
@@ -71,34 +69,21 @@ def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.M
         except ValueError as error:
             raise BundleError(f"{path}: {error}; it does not fit {CONFIG}; {MEND}") from None
         return network.to(place).eval()
-    check_tensors(path, tensors, tensor_shapes(config))
-    network = _fresh_network(config)
-    network.load_state_dict(tensors, strict=False)  # tied tensors have one name in the file, checked above
+    with torch.random.fork_rng(devices=[]):  # the new weights are overwritten; the global random state does not change
+        network = config.network()
+    _check_numbers(bundle, network, tensors)
+    network.load_state_dict(tensors, strict=False)  # tied tensors have one name in the file
     return network.to(place).eval()
 
 
-def tensor_shapes(config: BundleSettings) -> dict[str, torch.Size]:
-    """Name -> shape of the tensors that a bundle stores: parameters and persistent buffers, tied ones once."""
-    key = type(config), config.model_dump_json()
-    if key not in _SHAPES:  # a run asks at each of its checkpoints
-        _SHAPES[key] = _tensor_shapes(config)
-    return dict(_SHAPES[key])
-
-
-_SHAPES: dict[tuple[type, str], tuple[tuple[str, torch.Size], ...]] = {}
-
-
-def _tensor_shapes(config: BundleSettings) -> tuple[tuple[str, torch.Size], ...]:
-    network = _fresh_network(config)
-    persistent = network.state_dict().keys()
-    named = [*network.named_parameters(), *network.named_buffers()]  # each without duplicates
-    return tuple((name, tensor.shape) for name, tensor in named if name in persistent)
-
-
-def _fresh_network(config: BundleSettings) -> nn.Module:
-    """A network with weights to be overwritten; the global random state does not change."""
-    with torch.random.fork_rng(devices=[]):
-        return config.network()
+def _check_numbers(bundle: OpenBundle, network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse NaN, and infinite weights; a buffer may hold infinity, such as the free places of a table."""
+    parameters = {name for name, _ in network.named_parameters()}
+    for name, tensor in tensors.items():
+        if math.isfinite(tensor.sum(dtype=torch.float64)):  # the sum of a sound tensor costs a pass over it, no more
+            continue
+        if tensor.isnan().any() or (name in parameters and tensor.isinf().any()):
+            raise not_finite(bundle, name)
 
 
 def resolve_device(name: str | torch.device) -> torch.device:
@@ -114,22 +99,3 @@ def resolve_device(name: str | torch.device) -> torch.device:
     if not present:
         raise ConfigError(f"device = {str(name)!r}: not available on this machine; use cpu")
     return device
-
-
-def check_tensors(path: Path, tensors: Mapping[str, Tensor], expected: Mapping[str, torch.Size]) -> None:
-    """Refuse weights whose names, shapes or types do not fit the config."""
-    missing, unknown = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
-    if missing:
-        raise BundleError(
-            f"{path}: no tensor {missing[0]!r} ({len(missing)} missing); it does not fit {CONFIG}; {MEND}"
-        )
-    if unknown:
-        raise BundleError(
-            f"{path}: unknown tensor {unknown[0]!r} ({len(unknown)} unknown); it does not fit {CONFIG}; {MEND}"
-        )
-    for name, shape in expected.items():
-        tensor = tensors[name]
-        if tensor.shape != shape or not tensor.is_floating_point():
-            raise BundleError(
-                f"{path}: {name} is {list(tensor.shape)} {tensor.dtype}, {CONFIG} asks for {list(shape)} of floats; {MEND}"
-            )

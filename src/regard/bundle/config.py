@@ -9,13 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from regard.bundle import format1
-from regard.bundle.manifest import MEND, read_bundle_json
+from regard.bundle.manifest import MEND, Manifest
 from regard.errors import BundleError, ConfigError
 from regard.extensions import ExtensionUse, extensions_in_use, require_extensions
 from regard.models.config import Documents, ModelConfig
+from regard.models.shapes import Shape, Shapes
 from regard.settings import Settings
 from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 CONFIG = "config.json"
 FORMAT = 2
+_LARGEST = 2**31 - 1  # of a vocabulary, and of a context in tokens
 
 
 class Languages(Settings):
@@ -38,9 +40,9 @@ class Languages(Settings):
 class VocabularySizes(Settings):
     """Vocabulary sizes of both sides, `</s>`, `<unk>` and `<pad>` included."""
 
-    source: int = Field(ge=3)
+    source: int = Field(ge=3, le=_LARGEST)
     """Pieces of the source."""
-    target: int = Field(ge=3)
+    target: int = Field(ge=3, le=_LARGEST)
     """Pieces of the target."""
     joint: bool
     """Whether both sides share one vocabulary."""
@@ -57,7 +59,7 @@ class AlignmentConfig(Settings):
     """The evidence: attention, attention times the norm of the value, or how much the output changes when a value is zeroed."""
     layer: int | None = Field(default=None, ge=0)
     """The decoder layer whose heads are averaged, from 0; by default all layers."""
-    heads: tuple[tuple[int, int], ...] | None = None
+    heads: tuple[tuple[NonNegativeInt, NonNegativeInt], ...] | None = None
     """The heads (layer, head) that are averaged, instead of a whole layer."""
     shift: bool = False
     """Whether a token takes the attention of the step that reads it, not of the step that predicts it (Chen et al. 2020)."""
@@ -84,7 +86,7 @@ class TextsConfig(Settings):
 
     documents: Documents = "file"
     """Whether the whole file is one document (file) or each line is a document (line)."""
-    context: int = Field(ge=1)
+    context: int = Field(ge=1, le=_LARGEST)
     """The longest context in training, in tokens."""
 
 
@@ -127,11 +129,19 @@ class BundleSettings(Settings):
         """The counted network with these tables; a `ValueError` if they do not fit."""
         raise AssertionError(f"a network of {type(self).__name__} is not counted")
 
+    def shapes(self) -> Shapes | None:
+        """Name -> shape of the tensors that the bundle stores, from the config alone; None: build the network to know."""
+        return None
+
+    def table_shapes(self, stored: Mapping[str, Shape]) -> Shapes:
+        """Name -> shape of the tables of a counted network. `stored`: those in the file, for sizes that the corpus decides."""
+        raise AssertionError(f"a network of {type(self).__name__} is not counted")
+
     def save_codecs(self, codecs: Any, directory: Path) -> None:
         """Write the codecs: what converts data to tensors and back, such as tokenizers."""
 
-    def load_codecs(self, directory: Path) -> Any:
-        """The codecs that `save_codecs` wrote."""
+    def load_codecs(self, files: Manifest) -> Any:
+        """The codecs that `save_codecs` wrote. `files.read(name)` has the content of a file, checked against the manifest."""
         return None
 
     def inherited(self, base: Self) -> Self:
@@ -165,13 +175,18 @@ class TextBundleSettings(BundleSettings):
         assert sizes == (self.vocabulary.source, self.vocabulary.target), f"tokenizers of {sizes} pieces, {self}"
         save_tokenizers(codecs, directory)
 
-    def load_codecs(self, directory: Path) -> TokenizerPair:
-        tokenizers = load_tokenizers(directory)
+    def load_codecs(self, files: Manifest) -> TokenizerPair:
+        tokenizers = load_tokenizers(files.directory, files.read)
+        if tokenizers.joint != self.vocabulary.joint:
+            raise BundleError(
+                f"{files.directory / CONFIG}: vocabulary.joint is {str(self.vocabulary.joint).lower()}, but the tokenizers "
+                f"say {str(tokenizers.joint).lower()}; they are of different models; {MEND}"
+            )
         for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
             pieces, stated = len(tokenizer.vocabulary), getattr(self.vocabulary, side)
             if pieces != stated:
                 raise BundleError(
-                    f"{directory / CONFIG}: vocabulary.{side} is {stated}, but the tokenizer has {pieces} pieces; "
+                    f"{files.directory / CONFIG}: vocabulary.{side} is {stated}, but the tokenizer has {pieces} pieces; "
                     f"they are of different models; {MEND}"
                 )
         return tokenizers
@@ -203,20 +218,23 @@ def vocabulary_sizes(tokenizers: TokenizerPair) -> VocabularySizes:
     )
 
 
-def parse_config(directory: Path, classes: Mapping[str, type[BundleSettings]]) -> tuple[BundleSettings, int]:
+def parse_config(files: Manifest, classes: Mapping[str, type[BundleSettings]]) -> tuple[BundleSettings, int]:
     """(config of a bundle, format that it is stored in); `classes`: task -> class of its config.
 
     A `BundleError` refuses an unknown format, task or key, and a missing extension.
     """
-    path = directory / CONFIG
-    values = read_bundle_json(path)
+    path = files.directory / CONFIG
+    values = files.read_json(CONFIG)
     stored = values.get("format")
-    if stored not in (1, FORMAT):
+    if type(stored) is not int or stored not in (1, FORMAT):
         raise BundleError(
             f"{path}: bundle format {stored!r} is not known to regard {installed_version()}, which reads format {FORMAT}; "
             "update regard or convert the bundle"
         )
-    require_extensions(values.get("extensions", []), str(path))
+    try:
+        require_extensions(values.get("extensions", []), str(path))
+    except ConfigError as error:
+        raise BundleError(str(error)) from None
     task = str(values.get("task", "translate" if stored == 1 else None))
     if task not in classes:
         raise BundleError(f"{path}: task = {task!r}: not one of {', '.join(classes)}; it may need --extension FILE.py")

@@ -7,19 +7,22 @@ Shapes: V pieces without pad, D width, P positions.
 """
 
 import fcntl
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, assert_never, get_args
 
 from regard.activity import activity
-from regard.bundle import format1
 from regard.bundle.config import BundleSettings
-from regard.bundle.manifest import MEND, identity, verify_manifest, write_manifest
-from regard.bundle.opened import WEIGHTS, OpenBundle
-from regard.errors import BundleError
-from regard.files import cache_directory, disk_errors, remove_whole, whole_directory
+from regard.bundle.manifest import verify_manifest, write_manifest
+from regard.bundle.opened import OpenBundle
+from regard.bundle.weights import WEIGHTS, numpy_weights
+from regard.cache import mark_used, new_entry, prune, remove_dead
+from regard.errors import BundleError, DiskError, FileError
+from regard.files import CACHE_VARIABLE, cache_directory, disk_errors, remove_whole
+from regard.foreign import open_regular
 from regard.models.config import ModelConfig, TransformerConfig
 from regard.text.vocabulary import END, UNKNOWN
 
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
+LONGEST_WAIT = 600.0
+"""Seconds to wait for another process that converts the same model. A conversion takes less than one."""
 _LAYOUT = 3  # version of the conversion; raise it to invalidate the cache
 _EPSILON = 1e-5  # of `layers.norm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
@@ -62,32 +67,31 @@ def converted(bundle: OpenBundle, precision: Precision) -> Path:
     import ctranslate2
 
     home = cache_directory() / "ctranslate2"
-    path = home / f"{identity(bundle.directory)[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
+    path = home / f"{bundle.files.identity[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
     with _locked(path):
         if not _is_sound(path):
             remove_whole(path)
-            with activity("converting the model for CTranslate2"), whole_directory(path) as staging:
+            remove_dead(home)
+            with (
+                activity("converting the model for CTranslate2"),
+                ExitStack() as lock,
+                new_entry(path, lock) as staging,
+            ):
                 convert(bundle, precision, staging)
                 write_manifest(staging)
+            prune(home, keep=path)
+        mark_used(path)
     return path
 
 
 def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     """Write the model's files into an existing directory."""
-    from safetensors.numpy import load_file
-
     model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
     assert isinstance(model, TransformerConfig)  # `obstacle` refuses all others
-    spec, tensors = _spec(model), load_file(bundle.directory / WEIGHTS)
-    if bundle.stored_format == 1:
-        tensors = {format1.tensor_name(name): values for name, values in tensors.items()}
-    _check_numbers(tensors, bundle)
-    try:
-        _fill(spec, tensors, bundle, model)
-    except KeyError as missing:
-        raise BundleError(f"{bundle.directory / WEIGHTS}: no tensor {missing}; {MEND}") from None
+    spec = _spec(model)
+    _fill(spec, numpy_weights(bundle), bundle, model)
     spec.register_source_vocabulary(list(bundle.tokenizers.source.vocabulary.pieces[:-1]))
     spec.register_target_vocabulary(list(bundle.tokenizers.target.vocabulary.pieces[:-1]))
     config = spec.config
@@ -99,29 +103,49 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
         spec.save(str(directory))
 
 
-def _check_numbers(tensors: "Tensors", bundle: OpenBundle) -> None:
-    """Refuse infinite and NaN weights. CTranslate2 would not report them."""
-    import numpy as np
-
-    for name, values in tensors.items():
-        if not np.isfinite(values).all():
-            raise BundleError(
-                f"{bundle.directory / WEIGHTS}: {name} holds what is not a number: the training diverged; take another checkpoint"
-            )
-
-
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Lock an entry of the cache; other processes wait."""
+    """Lock an entry of the cache. Another process that converts the model is waited for, and after `LONGEST_WAIT` it is named."""
+    lock_path = path.with_name(f"{path.name}.lock")
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.with_name(f"{path.name}.lock").open("a")
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _open_lock(lock_path) as lock:
+        if not _is_free(lock):
+            with activity("waiting for another process that converts the model for CTranslate2"):
+                _wait_for(lock, lock_path)
         yield
 
 
+def _open_lock(path: Path) -> BinaryIO:
+    with disk_errors(path):
+        try:
+            return open_regular(path, create=True)
+        except FileError as error:
+            raise DiskError(f"{error}; delete it") from None
+
+
+def _is_free(lock: BinaryIO) -> bool:
+    """Take the lock, if no other process has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait_for(lock: BinaryIO, path: Path) -> None:
+    deadline = time.monotonic() + LONGEST_WAIT
+    while not _is_free(lock):
+        if time.monotonic() > deadline:
+            raise DiskError(
+                f"{path}: another process has held this lock for {LONGEST_WAIT:g} seconds; end it, or set {CACHE_VARIABLE}, "
+                "which names the cache, to another directory"
+            )
+        time.sleep(0.05)
+
+
 def _is_sound(path: Path) -> bool:
+    """Whether a conversion is there and undamaged. A `ResourceError` passes: it may be sound."""
     try:
         verify_manifest(path, ("model.bin", "config.json"))
     except BundleError:

@@ -3,22 +3,33 @@
 It opens no bundle.
 """
 
+import re
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from regard.bundle.manifest import MANIFEST
-from regard.bundle.opened import WEIGHTS
-from regard.errors import BundleError
+from regard.bundle.manifest import MANIFEST, reading
+from regard.bundle.weights import WEIGHTS
+from regard.errors import BundleError, FileError
 from regard.files import write_whole
+from regard.foreign import read_text, refuse_exhausted
 
 CHECKPOINTS = "checkpoints"
 LOCK = ".lock"  # in a run: locked while a process trains it
 Pointer = Literal["best", "latest"]
+_LONGEST_POINTER = 4096  # bytes
+_HARMLESS = re.compile(
+    rf"{CHECKPOINTS}/[\w-]{{1,80}}"
+)  # what an error may repeat: the pointer may be a link to a secret
 
 
 def find_bundle(path: str | Path) -> Path:
     """The directory of a bundle: `path` itself, or the target of the run's `best` pointer, else of `latest`."""
     directory = Path(path)
+    with reading(directory):
+        return _find_bundle(directory)
+
+
+def _find_bundle(directory: Path) -> Path:
     if not directory.exists():
         raise BundleError(f"{directory}: no such directory; give a bundle or the directory of a run")
     if not directory.is_dir():
@@ -49,17 +60,34 @@ def read_pointer(run: Path, name: Pointer) -> Path | None:
     """The directory that `run/name` points at; None if there is no such pointer."""
     path = run / name
     try:
-        content = path.read_text(encoding="utf-8").removesuffix("\n")
+        content = read_text(path, _LONGEST_POINTER, root=run).removesuffix("\n")
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BundleError(f"{path}: cannot be read as a pointer: {error}; write a checkpoint's path into it") from None
+    except UnicodeDecodeError:
+        raise BundleError(
+            f"{path}: cannot be read as a pointer: not UTF-8; write a checkpoint's path into it"
+        ) from None
+    except FileError as error:
+        raise BundleError(f"{error}; write a checkpoint's path into {path}") from None
+    except OSError as error:
+        refuse_exhausted(path, error)
+        raise BundleError(
+            f"{path}: cannot be read as a pointer: {error.strerror}; write a checkpoint's path into it"
+        ) from None
     inside = PurePosixPath(content)
     if not content.strip() or "\n" in content or "\0" in content:
-        raise BundleError(f"{path}: damaged pointer {content[:80]!r}; write a path such as {CHECKPOINTS}/step-00001000")
+        raise BundleError(f"{path}: damaged pointer; write a path such as {CHECKPOINTS}/step-00001000 into it")
     if inside.is_absolute() or ".." in inside.parts:
-        raise BundleError(f"{path}: points at {content!r}, outside of the run; write a path inside of it")
+        raise BundleError(f"{path}: points to the outside of the run; write a path inside of it")
     target = run / inside
-    if not target.is_dir():
-        raise BundleError(f"{path}: points at {content}, which is not there; restore it or name another checkpoint")
+    if not _is_directory(target):
+        named = content if _HARMLESS.fullmatch(content) else "a directory"
+        raise BundleError(f"{path}: points at {named}, which is not there; restore it or name another checkpoint")
     return target
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long
+        return False

@@ -1,4 +1,7 @@
-"""Opens a bundle without its weights: verifies it, reads its config and codecs. No torch, for a fast start of other engines."""
+"""Opens a bundle without its weights: verifies it, reads its config and codecs. No torch, for a fast start of other engines.
+
+The weights are compared with the config by their header, where that needs no torch; `bundle.read_network` compares all others.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.bundle.config import CONFIG, BundleSettings, parse_config
-from regard.bundle.manifest import require_listed, verify_manifest
+from regard.bundle.manifest import Manifest, open_manifest
+from regard.bundle.weights import WEIGHTS, check_weights
 from regard.text.build import TokenizerPair
 
-WEIGHTS = "model.safetensors"
 REQUIRED = (WEIGHTS, CONFIG)
 OPTIMISER_FILE, STATE_FILE = "optimiser.safetensors", "state.json"
 FOR_RESUMING = (OPTIMISER_FILE, STATE_FILE)
@@ -24,11 +27,17 @@ class OpenBundle:
     """The `BundleSettings` of its task."""
     codecs: Any
     """The codecs of the task, which convert data to tensors and back: tokenizers."""
-    directory: Path
+    files: Manifest
+    """Its files with their SHA-256s: everything is read through it."""
     stored_format: int = 2
     """The format of the files; `config` is always in the newest format."""
     given: Path | None = None
     """The path that the user gave: the bundle, or the run that it is the best checkpoint of. None: the bundle."""
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the bundle."""
+        return self.files.directory
 
     @property
     def name(self) -> str:
@@ -43,10 +52,13 @@ class OpenBundle:
 
 
 def parse_bundle(directory: Path, classes: Mapping[str, type[BundleSettings]], verify: bool = True) -> OpenBundle:
-    """The bundle in `directory`; `verify=False` skips the hashes, for a caller that has just checked them."""
+    """The bundle in `directory`; `verify=False` checks the hashes of config and codecs only, which are read now."""
+    files = open_manifest(directory)
     if verify:
-        verify_manifest(directory, REQUIRED, may_lack=FOR_RESUMING)
-    config, stored = parse_config(directory, classes)
-    if verify:
-        require_listed(directory, config.codec_files)
-    return OpenBundle(config, config.load_codecs(directory), directory, stored)
+        files.verify(REQUIRED, may_lack=FOR_RESUMING)
+    config, stored = parse_config(files, classes)
+    files.require(config.codec_files)
+    codecs = config.load_codecs(files)
+    if config.counted or config.shapes() is not None:
+        check_weights(files, config, stored)
+    return OpenBundle(config, codecs, files, stored)

@@ -1,17 +1,33 @@
 """Reads and writes safetensors files; failures become a `DiskError` or a `BundleError`. It knows no model."""
 
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 from torch import Tensor
 
-from regard.bundle.manifest import MEND
-from regard.errors import BundleError
+from regard.bundle.header import StoredTensor, header_of, read_header
+from regard.bundle.manifest import Manifest
 from regard.files import disk_errors, follow_umask
+
+_TYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+"""The types of tensors that `header.BYTES` allows."""
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -32,23 +48,25 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     follow_umask(path)
 
 
-def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Tensor]:
-    """Name -> tensor of all tensors of the file."""
-    try:
-        return load_file(path, device=str(device))
-    except FileNotFoundError:
-        raise BundleError(f"{path}: missing; {MEND}") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise BundleError(f"{path}: damaged: not a readable safetensors file ({error}); {MEND}") from None
+def read_tensors(files: Manifest, name: str) -> dict[str, Tensor]:
+    """Name -> tensor of all tensors of a listed file."""
+    path = files.directory / name
+    content = files.read_whole(name, read_header(path, files.directory).size)
+    return tensors_of(content, header_of(path, content).tensors)
 
 
-def stored_shapes(path: Path) -> dict[str, torch.Size]:
-    """Name -> shape of the tensors of a file, without reading them; empty if it is missing or damaged."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError):
-        return {}
+def tensors_of(content: bytearray, tensors: Mapping[str, StoredTensor]) -> dict[str, Tensor]:
+    """Name -> tensor of the content of a file. The tensors share the memory of `content`."""
+    return {name: _tensor(content, stored) for name, stored in tensors.items()}
+
+
+def _tensor(content: bytearray, stored: StoredTensor) -> Tensor:
+    kind, count = _TYPES[stored.dtype], math.prod(stored.shape)
+    if not count:
+        return torch.empty(stored.shape, dtype=kind)
+    if stored.begin % kind.itemsize:  # not as safetensors writes it
+        content, stored = content[stored.begin : stored.end], replace(stored, begin=0)
+    return torch.frombuffer(content, dtype=kind, count=count, offset=stored.begin).view(stored.shape)
 
 
 def _system_error(error: Exception) -> Exception:

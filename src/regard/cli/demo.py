@@ -33,6 +33,7 @@ def demo(
     """Train the pocket French-English translator in about three minutes, use it, and write a report."""
     from regard.cli.streams import open_output, print_status
     from regard.cli.train import train_with_progress
+    from regard.errors import shown
     from regard.settings import override
     from regard.tasks.fine_tuning import run_settings
 
@@ -43,16 +44,16 @@ def demo(
 
     translations = load_translator(out).translate(SENTENCES, beam=5)
     with open_output(None) as stream:
-        stream.writelines(f"{translation.source} -> {translation.text}\n" for translation in translations)
+        stream.writelines(f"{translation.source} -> {shown(translation.text)}\n" for translation in translations)
     data = getattr(run_settings(values, "settings"), "data", None)
     if isinstance(data, PairData) and not data.training_corpora:
-        print_status(_knowledge(data))
+        print_status(*_knowledge(data))
     regard = "regard" if shutil.which("regard") else sys.argv[0]  # `make demo` runs it from where no path leads
     names = {"regard": shlex.quote(regard), "out": shlex.quote(str(out))}
-    print_status("\n".join(["try:", *(f"  {command.format(**names)}" for command in COMMANDS)]))
+    print_status("try:", *(f"  {command.format(**names)}" for command in COMMANDS))
 
 
-def _knowledge(data: "PairData") -> str:
+def _knowledge(data: "PairData") -> tuple[str, str]:
     """The model's vocabulary, counted in its training part of the pocket corpus, and its limits, in two lines."""
     from regard.data.pocket.corpus import pocket_split, vocabulary
 
@@ -60,6 +61,6 @@ def _knowledge(data: "PairData") -> str:
     french, english = vocabulary(pair.french for pair in pairs), vocabulary(pair.english for pair in pairs)
     return (
         f"it knows {len(french):,} French and {len(english):,} English words, every form counted, from {len(pairs):,} "
-        "everyday sentences; French to English only\n"
-        "it does not know any other word, subject or direction: there it still answers, fluently and wrongly"
+        "everyday sentences; French to English only",
+        "it does not know any other word, subject or direction: there it still answers, fluently and wrongly",
     )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from regard.activity import Activity, watched_by
 from regard.cli.bar import Bar, clock
+from regard.errors import shown
 
 DELAY = 1.0
 """Seconds until an activity is shown; 0: at once."""
@@ -31,7 +32,7 @@ class Display:
             if current is None or self._hidden:
                 self.close()
             elif self._bar is not None:
-                self._bar.update(*_shown(current))
+                self._bar.update(*_described(current))
             elif DELAY <= 0:
                 self._open()
             elif self._timer is None:
@@ -71,7 +72,7 @@ class Display:
         with self._lock:
             self._timer = None
             if self._current is not None and self._bar is None and not self._hidden:
-                self._bar = Bar(*_shown(self._current))
+                self._bar = Bar(*_described(self._current))
 
 
 _display: Display | None = None  # of the running command, if stderr is a terminal
@@ -108,9 +109,9 @@ def print_above_bar(line: str) -> bool:
     return _display is not None and _display.print(line)
 
 
-def _shown(current: Activity) -> tuple[str, float | None, str]:
+def _described(current: Activity) -> tuple[str, float | None, str]:
     """The title, the share that is done, and the text behind the bar."""
-    return ": ".join(_titles(current)), current.fraction, _text(current)
+    return shown(": ".join(_titles(current))), current.fraction, shown(_text(current))
 
 
 def _titles(current: Activity | None) -> list[str]:

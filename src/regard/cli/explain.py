@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.errors import shown
+
 if TYPE_CHECKING:
     from regard.explain.explanation import Explanation
 
@@ -76,17 +78,19 @@ def explain(
     if out is not None:
         write_explanations(explanations, out)
     with open_output(None) as stream:
-        stream.write(f"{out}\n" if out is not None else "\n".join(map(_text, explanations)))
+        stream.write(f"{shown(out)}\n" if out is not None else "\n".join(map(_text, explanations)))
 
 
 def _text(explanation: "Explanation") -> str:
     """The translation, its aligned words and its what-if translations, line by line."""
-    lines = [explanation.target.text, f"log-probability {explanation.logprob:.4f}"]
+    lines = [shown(explanation.target.text), f"log-probability {explanation.logprob:.4f}"]
     for method, alignment in explanation.alignments.items():
         for source, target in alignment.links:
             weight = alignment.weights[target][source]
-            lines.append(f"{alignment.target_words[target]}\t{alignment.source_words[source]}\t{weight:.3f}\t{method}")
+            words = f"{shown(alignment.target_words[target])}\t{shown(alignment.source_words[source])}"
+            lines.append(f"{words}\t{weight:.3f}\t{method}")
     lines += [
-        f"{changed.name}\t{changed.text}\tlog-probability {changed.logprob:.4f}" for changed in explanation.what_if
+        f"{shown(changed.name)}\t{shown(changed.text)}\tlog-probability {changed.logprob:.4f}"
+        for changed in explanation.what_if
     ]
     return "".join(f"{line}\n" for line in lines)

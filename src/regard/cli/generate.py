@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from regard.tasks.generate.writer import Generation, Writer
 
 
+LONGEST_PROMPT = 64 << 20
+"""Memory for a prompt on standard input. Far less is read of it: see `Writer`."""
+
+
 @flags.search_flags(without=("coverage", "nbest", "sample"))
 def generate(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
@@ -58,18 +62,21 @@ def _read_prompt(prompt: str) -> str:
     """The prompt; `-` reads standard input."""
     if prompt != "-":
         return prompt
-    from regard.data.readers import read_lines
+    from regard.data.readers import read_all
 
-    return "\n".join(read_lines("-"))
+    return "\n".join(read_all("-", LONGEST_PROMPT))
 
 
 def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "Iterator[Generation]":
     """The texts in the order in which they are printed: samples by number, search results best first."""
     if options.sample:
         for number in range(options.nbest):
-            yield writer.write([prompt], _options_of_text(options, number))[0]
+            [drawn] = writer.write([prompt], _options_of_text(options, number))
+            _warn_of_time(drawn, options)
+            yield drawn
     else:
         [best] = writer.write([prompt], options)
+        _warn_of_time(best, options)
         yield from best.alternatives or (best,)
 
 
@@ -84,11 +91,19 @@ def _stream(writer: "Writer", prompt: str, options: "SearchOptions", output: Tex
                 output.flush()
         output.write("\n")
         output.flush()
+        _warn_of_time(pieces.result, options)
+
+
+def _warn_of_time(text: "Generation", options: "SearchOptions") -> None:
+    from regard.cli.streams import print_status
+
+    if text.timed_out:
+        print_status(f"regard: warning: --time-limit {options.time_limit:g} ended the search")
 
 
 def _options_of_text(options: "SearchOptions", number: int) -> "SearchOptions":
     """The options of text `number`, with its own seed: the same text whether it is streamed or printed at once."""
-    return replace(options, nbest=1, seed=options.seed + number)
+    return replace(options, nbest=1, seed=(options.seed + number) % 2**64)
 
 
 def _record(generation: "Generation") -> dict[str, object]:

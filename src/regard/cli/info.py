@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.errors import shown
+
 
 def info(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
@@ -36,14 +38,14 @@ def _text(values: object, indent: int = 0) -> str:
     space = "  " * indent
     if isinstance(values, dict):
         return "".join(
-            f"{space}{key}:\n{_text(value, indent + 1)}"
+            f"{space}{shown(key)}:\n{_text(value, indent + 1)}"
             if isinstance(value, dict | list) and value
-            else f"{space}{key}: {_plain(value)}\n"
+            else f"{space}{shown(key)}: {_plain(value)}\n"
             for key, value in values.items()
         )
     if isinstance(values, list):
         return "".join(
-            f"{space}- {'  '.join(f'{key} {_plain(part)}' for key, part in item.items())}\n"
+            f"{space}- {'  '.join(f'{shown(key)} {_plain(part)}' for key, part in item.items())}\n"
             if isinstance(item, dict)
             else f"{space}- {_plain(item)}\n"
             for item in values
@@ -55,4 +57,4 @@ def _plain(value: object) -> str:
     """A value as text: numbers with thousands separators, a dash for nothing."""
     if value is None or value in ([], {}):
         return "-"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else shown(value)

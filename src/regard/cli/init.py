@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from regard.errors import shown
+
 
 def init(
     task: Annotated[str, typer.Option(help="Whose settings: translate, generate or classify.")] = "translate",
@@ -18,7 +20,7 @@ def init(
     from regard.tasks.template import kinds_of, settings_template
 
     text = settings_template(task, kind)
-    extensions = "".join(f" --extension {use.name}" for use in extensions_in_use())
+    extensions = "".join(f" --extension {shown(use.name)}" for use in extensions_in_use())
     with open_output(None) as stream:
         stream.write(f"# A run of regard. Start it with: regard train run.toml --out runs/first{extensions}\n")
         stream.write(

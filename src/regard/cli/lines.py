@@ -7,7 +7,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -27,6 +27,9 @@ class LineResult:
 
 
 Item = TypeVar("Item")
+
+LONGEST_LINE = 1 << 20
+"""Bytes of an input line that are read. The line is answered, with a warning that names it."""
 
 
 class LineProcessor(Protocol[Item]):
@@ -93,14 +96,19 @@ def process_lines(
                 window = pending.pop(0)
                 for place in window.invalid:
                     results[place] = LineResult("\n")  # an empty line in every output format
+                for place in window.cut:
+                    warning = f"regard: warning: line {window.first + place + 1} is longer than {LONGEST_LINE:,} bytes"
+                    remarks = (f"{warning}; its end was not read", *results[place].remarks)
+                    results[place] = replace(results[place], remarks=remarks)
                 for result in results:
                     for remark in result.remarks:
                         print_status(remark)
                 write("".join(result.lines for result in results), window)
                 speed.report(window)
-    if source.invalid:
-        first, count = source.invalid[0], len(source.invalid)
-        raise DataError(f"{first}; lines that are not UTF-8, here {count:,}, are empty in the output")
+    if source.first_invalid is not None:
+        raise DataError(
+            f"{source.first_invalid}; lines that are not UTF-8, here {source.invalid:,}, are empty in the output"
+        )
 
 
 def quiet_if_typed(input_file: str) -> AbstractContextManager[None]:
@@ -110,7 +118,7 @@ def quiet_if_typed(input_file: str) -> AbstractContextManager[None]:
 
 def _is_typed(input_file: str) -> bool:
     """Whether a person types the input and waits for the result of each line."""
-    return input_file == "-" and sys.stdin.isatty()
+    return input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
 
 
 def _on_terminal(output_file: str | None) -> bool:
@@ -128,6 +136,8 @@ class _Window:
     """The lines. One that is not UTF-8 is empty."""
     invalid: list[int]
     """Positions in the window of lines that are not UTF-8."""
+    cut: list[int]
+    """Positions of lines of which only the beginning was read."""
     end: int
     """Bytes of the input up to the end of the window."""
     digest: str
@@ -138,12 +148,13 @@ class _InputLines:
     """The input lines, with a digest of the bytes read so far."""
 
     def __init__(self, path: str) -> None:
-        from regard.data.readers import read_raw
+        from regard.data.readers import read_cut
 
-        self._path, self._raw = path, read_raw(path)
+        self._path, self._raw = path, read_cut(path, LONGEST_LINE)
         self._hash = hashlib.sha256()
         self.lines, self.bytes = 0, 0
-        self.invalid: list[str] = []  # error messages of lines that are not UTF-8
+        self.invalid = 0  # lines that are not UTF-8
+        self.first_invalid: str | None = None  # the error message of the first of them
         self.size = (
             None if path == "-" or path.endswith(".gz") or not Path(path).is_file() else Path(path).stat().st_size
         )
@@ -154,17 +165,18 @@ class _InputLines:
 
     def skip(self, lines: int) -> None:
         """Skip lines that an earlier command has processed."""
-        for line in islice(self._read(), lines):
+        for line, _ in islice(self._read(), lines):
             self._decoded(line, self.lines)
 
     def windows(self, largest: int) -> Iterator[_Window]:
         from regard.engine.stream import windows
 
         first = self.lines
-        for raw in windows(self._read(), first, largest):
-            texts = [self._decoded(line, number) for number, line in enumerate(raw, first + 1)]
+        for raw in windows(self._read(), first, largest, _size):
+            texts = [self._decoded(line, number) for number, (line, _) in enumerate(raw, first + 1)]
             invalid = [place for place, text in enumerate(texts) if text is None]
-            yield _Window(first, [text or "" for text in texts], invalid, self.bytes, self.digest)
+            cut = [place for place, (_, was_cut) in enumerate(raw) if was_cut]
+            yield _Window(first, [text or "" for text in texts], invalid, cut, self.bytes, self.digest)
             first = self.lines
 
     def _decoded(self, line: bytes, number: int) -> str | None:
@@ -172,17 +184,23 @@ class _InputLines:
         from regard.errors import DataError
 
         try:
-            return decode_line(line, self._path, number)
+            return line.decode("utf-8") if self.invalid else decode_line(line, self._path, number)
+        except UnicodeDecodeError:
+            self.invalid += 1
         except DataError as error:
-            self.invalid.append(str(error))
-            return None
+            self.invalid, self.first_invalid = 1, str(error)
+        return None
 
-    def _read(self) -> Iterator[bytes]:
-        for line in self._raw:
+    def _read(self) -> Iterator[tuple[bytes, bool]]:
+        for line, was_cut in self._raw:
             self._hash.update(line + b"\n")
             self.lines += 1
             self.bytes += len(line) + 1
-            yield line
+            yield line, was_cut
+
+
+def _size(line: tuple[bytes, bool]) -> int:
+    return len(line[0])
 
 
 @contextmanager

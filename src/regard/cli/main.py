@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import typer
-from pydantic import ValidationError
 
 from regard.cli import (
     align,
@@ -27,13 +26,19 @@ from regard.cli import (
     train,
     translate,
 )
+from regard.cli.debug_flag import set_debugging
 from regard.cli.display import shown_activities
 from regard.cli.extension_flag import with_extensions
-from regard.cli.streams import print_status
+from regard.cli.failures import (
+    USER_MISTAKE,
+    end_output,
+    flush_output,
+    report_failure,
+    report_thread_failure,
+    report_warning,
+)
+from regard.cli.streams import print_status, replace_closed_streams
 from regard.cli.verbs import VerbApp
-from regard.errors import RegardError
-
-USER_MISTAKE, INTERRUPTED = 2, 130
 
 app = VerbApp(
     name="regard",
@@ -74,54 +79,24 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 def run() -> None:
     """The entry point of the console script."""
-    warnings.showwarning = _one_line_warning
-    threading.excepthook = _thread_excepthook
+    replace_closed_streams()
+    set_debugging(False)
+    warnings.showwarning = report_warning
+    threading.excepthook = report_thread_failure
     try:
         with shown_activities():
             code = app(standalone_mode=False)
-        sys.stdout.flush()
-    except RegardError as error:
-        code = _print_error(str(error))
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's usage errors have one
-            raise
+        flush_output()
+    except SystemExit as stop:
+        code = stop.code
+    except BaseException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(error.format_message(), file=sys.stderr)  # noqa: T201
-            sys.exit(USER_MISTAKE)
-        code = _print_error(
-            f"{_usage_message(error)} ({' '.join(['regard', *_command_path()])} --help shows what is possible)"
-        )
+            print_status(*error.format_message().splitlines())  # type: ignore[attr-defined]
+            code = USER_MISTAKE
+        else:
+            code = report_failure(error, _command_path())
+    end_output()
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _usage_message(error: Any) -> str:
-    """Typer's complaint about the command line, as `--minutes abc: ..` where it refuses a value."""
-    cause = error.__cause__
-    if not isinstance(cause, ValidationError):
-        return str(error.format_message())
-    first = cause.errors()[0]
-    value = str(first["input"])
-    shown = value if value.isprintable() else repr(value)
-    complaint = first["msg"].partition(", unable to parse")[0]
-    return f"{'/'.join(error.param.opts)} {shown}: {complaint[:1].lower()}{complaint[1:]}"
-
-
-def _print_error(message: str) -> int:
-    print(f"regard: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
-    return USER_MISTAKE
-
-
-def _one_line_warning(message: Warning | str, *where: object, **_: object) -> None:
-    print_status(f"regard: warning: {message}")
-
-
-def _thread_excepthook(failure: threading.ExceptHookArgs) -> None:
-    """Ignore disk errors of TensorBoard's writer thread: the main thread raises and reports them too."""
-    is_writer = type(failure.thread).__module__.startswith("tensorboard")
-    if not (is_writer and issubclass(failure.exc_type, OSError)):
-        threading.__excepthook__(failure)
 
 
 def _command_path() -> list[str]:

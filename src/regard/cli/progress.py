@@ -9,6 +9,7 @@ from typing import Any
 from regard.activity import Activity, activity
 from regard.cli.bar import clock
 from regard.cli.streams import print_status
+from regard.errors import shown
 from regard.metrics.scores import METRICS
 from regard.training.events import Event, Preparing, Started, Step, Stopped, Validated
 
@@ -25,7 +26,7 @@ class TrainingProgress:
         self._first_progress: float | None = None
         self._began = time.monotonic()
         self._last_line = 0.0
-        self._has_bar = sys.stderr.isatty()
+        self._has_bar = sys.stderr is not None and sys.stderr.isatty()
         self._stage = ExitStack()
         self._activity: Activity | None = None
 
@@ -45,8 +46,7 @@ class TrainingProgress:
                 return
         if isinstance(event, Started | Stopped):  # the final evaluation is another activity
             self._end_stage()
-        for line in _lines(event):
-            print_status(line)
+        print_status(*_lines(event))
 
     def _step(self, event: Step) -> None:
         self._loss = event.nll if self._loss is None else self._loss + SMOOTHING * (event.nll - self._loss)
@@ -91,9 +91,9 @@ def shown_scores(values: Mapping[str, Any]) -> list[str]:
     return [METRICS[name].line(values[name]) for name in names]
 
 
-def _single_line(text: str) -> str:
-    """The text with its newlines replaced."""
-    return text.replace("\n", " / ")
+def _sample(text: str) -> str:
+    """A sentence or text on one line."""
+    return shown(text.replace("\n", " / "))
 
 
 def _lines(event: Event) -> list[str]:
@@ -124,8 +124,9 @@ def _lines(event: Event) -> list[str]:
             f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
             f"{''.join(f', {score}' for score in shown_scores(event.scores))}{greedy}{star}",
             *(
-                f"    {_single_line(sample.source)}\n    -> {_single_line(sample.hypothesis)}"
+                line
                 for sample in event.samples[:2]
+                for line in (f"    {_sample(sample.source)}", f"    -> {_sample(sample.hypothesis)}")
             ),
         ]
     if isinstance(event, Stopped):

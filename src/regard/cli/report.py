@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from regard.errors import shown
+
 
 def report(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run, finished or not.")],
@@ -18,4 +20,4 @@ def report(
 
     page = write_run_report(run)
     with open_output(None) as stream:
-        stream.write(f"{page}\n")
+        stream.write(f"{shown(page)}\n")

@@ -13,12 +13,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pydantic import NonNegativeInt
+
 from regard.cli.streams import print_status
-from regard.errors import ConfigError, DataError, DiskError
+from regard.errors import ConfigError, DataError, DiskError, FileError
 from regard.files import disk_errors, to_json, write_whole
+from regard.foreign import parse_json, read_text, refuse_exhausted
+from regard.settings import Record
 
 FORMAT = 1
 OR_DELETE = "or delete it to start anew"
+
+
+class _State(Record):
+    """OUT.partial.json."""
+
+    settings: dict[str, Any]
+    lines: NonNegativeInt
+    input: str
+    bytes: NonNegativeInt
 
 
 class ResumableFile:
@@ -38,16 +51,16 @@ class ResumableFile:
 
     def resume(self) -> None:
         """Continue the partial file of an earlier command. Other settings are refused."""
-        state: dict[str, Any] = {"bytes": 0}
+        size = 0
         if self._state_path.exists() and self.partial.stat().st_size:
             self._unverified = True
             state = self._read_state()
-            self.lines, self.digest = state["lines"], state["input"]
-            if changes := _changes(state["settings"], self._settings):
+            self.lines, self.digest, size = state.lines, state.input, state.bytes
+            if changes := _changes(state.settings, self._settings):
                 raise ConfigError(
                     f"{self.partial}: begun with other settings ({'; '.join(changes)}); give the same ones to go on, {OR_DELETE}"
                 )
-        self._file.truncate(state["bytes"])
+        self._file.truncate(size)
         self._file.seek(0, os.SEEK_END)
 
     def check_input(self, lines: int, digest: str) -> None:
@@ -81,7 +94,8 @@ class ResumableFile:
         if not self.lines and not self._unverified:
             self.partial.unlink(missing_ok=True)
             self._state_path.unlink(missing_ok=True)
-        self._file.close()
+        with suppress(OSError):  # a full disk refuses again what it refused before
+            self._file.close()
         if self.lines and not self._unverified:
             print_status(
                 f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there"
@@ -104,13 +118,15 @@ class ResumableFile:
                     return file
             file.close()  # another process renamed or removed it between the two calls: it is not ours
 
-    def _read_state(self) -> dict[str, Any]:
+    def _read_state(self) -> "_State":
         """The content of OUT.partial.json; a damaged one is refused."""
         try:
-            state: dict[str, Any] = json.loads(self._state_path.read_text(encoding="utf-8"))
-            valid = isinstance(state["settings"], dict) and state["bytes"] <= self.partial.stat().st_size
-            valid = valid and isinstance(state["lines"], int) and isinstance(state["input"], str)
-        except (OSError, ValueError, KeyError, TypeError):
+            state = _State.parse(parse_json(read_text(self._state_path), self._state_path), str(self._state_path))
+            valid = state.bytes <= self.partial.stat().st_size
+        except OSError as error:
+            refuse_exhausted(self._state_path, error)
+            valid = False
+        except (UnicodeDecodeError, FileError, ConfigError):
             valid = False
         if not valid:
             raise DataError(f"{self._state_path}: damaged; delete it and {self.partial.name} to start anew")

@@ -25,9 +25,9 @@ def score(
     from regard.tasks.load import load_translator, load_writer
 
     if text is not None and src is tgt is None:
-        from regard.data.readers import read_lines
+        from regard.data.readers import read_all
 
-        scores = load_writer(bundle, device).score(list(read_lines(text)), alpha=alpha)
+        scores = load_writer(bundle, device).score(read_all(text), alpha=alpha)
     elif src is not None and tgt is not None and text is None:
         sources, targets = read_sides(src, tgt)
         scores = load_translator(bundle, device).score(sources, targets, alpha=alpha)

@@ -1,22 +1,64 @@
-"""Output streams. Results go to stdout or to the file of `-o`; everything else goes to stderr."""
+"""Output streams. Results go to stdout or to the file of `-o`; everything else goes to stderr, escaped (`shown`)."""
 
 import gzip
+import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from regard.cli.display import print_above_bar
-from regard.errors import ConfigError, DiskError
+from regard.errors import LONGEST_MESSAGE, ConfigError, DiskError, shown
 from regard.files import STAGING_MARK, disk_errors
 
+CLOSED_OUTPUT = "standard output is closed; open it, or use -o FILE where there is one"
 
-def print_status(message: str) -> None:
-    """Print a message to stderr, above the bar if there is one."""
-    if not print_above_bar(message):
-        print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+def print_status(*lines: str) -> None:
+    """Print lines to stderr, above the bar if there is one. Whatever they repeat is escaped. A stderr that fails is given up."""
+    for line in lines:
+        safe = shown(line, LONGEST_MESSAGE)
+        if print_above_bar(safe):
+            continue
+        try:
+            print(safe, file=sys.stderr, flush=True)  # noqa: T201
+        except OSError:  # full, or its reader has gone: there is nobody to tell
+            silence_stream(2)
+
+
+class ClosedOutput(io.TextIOBase):
+    """Stands for a standard output that is closed: writing is an error that says so."""
+
+    def write(self, text: str) -> NoReturn:
+        raise DiskError(CLOSED_OUTPUT)
+
+
+def replace_closed_streams() -> None:
+    """Put something into the place of standard streams that are closed.
+
+    Else the next file that is opened would get their number, and whatever a library prints. A closed stdin stays None.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            silence_stream(number)
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def silence_stream(number: int) -> None:
+    """Redirect a standard stream to /dev/null, so that what its buffer holds does not raise again at exit."""
+    device = os.open(os.devnull, os.O_RDWR)
+    if device != number:
+        os.dup2(device, number)
+        os.close(device)
+    else:
+        os.set_inheritable(device, True)
 
 
 def refuse_own_input(output: str | None, *inputs: str | None) -> None:
@@ -62,21 +104,20 @@ def _open_text(path: Path, *, compressed: bool) -> TextIO:
 
 @contextmanager
 def _standard_output() -> Iterator[TextIO]:
-    if sys.stdout is None:
-        raise DiskError("standard output is closed; open it, or use -o FILE where there is one")
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    if sys.stdout is None or isinstance(sys.stdout, ClosedOutput):
+        raise DiskError(CLOSED_OUTPUT)
+    # a file name that is not UTF-8 has lone surrogates, which appear as in Python and in JSON: \udcff
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n", errors="backslashreplace")  # type: ignore[union-attr]
     try:
         with disk_errors(Path("standard output")):
             yield sys.stdout
             sys.stdout.flush()
     except BrokenPipeError:  # a closed pipe (`| head`) is not an error
-        _silence_output()
+        silence_output()
         raise SystemExit(0) from None
-    except DiskError:
-        _silence_output()
-        raise
 
 
-def _silence_output() -> None:
-    """Redirect stdout to /dev/null, so that flushing its buffer at exit does not raise again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def silence_output() -> None:
+    """Give up what stdout still holds."""
+    with suppress(io.UnsupportedOperation):  # a stream of the caller's that is no file
+        silence_stream(sys.stdout.fileno())

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.debug_flag import DEBUG, debugging
 from regard.cli.train_flags import TrainFlags, with_train_flags
 
 REGARD = [sys.executable, "-P", "-m", "regard.cli.entry"]  # -P: import nothing from the current directory
 FAILED = "failed.json"
+LONGEST_COMMAND = 100_000  # characters; one that is cut cannot be run
 
 
 @with_train_flags
@@ -36,7 +38,7 @@ def sweep(
     A cell's result depends on its number of threads, which --jobs divides, and not on the other cells.
     """
     from regard.cli.streams import open_output, print_status
-    from regard.errors import ConfigError
+    from regard.errors import ConfigError, shown
     from regard.tasks.runs import is_done
     from regard.tasks.sweep import grid, places
 
@@ -50,7 +52,8 @@ def sweep(
     if dry_run:
         with open_output(None) as stream:
             for command, run in zip(commands, directories, strict=True):
-                stream.write(f"{'# finished: ' if is_done(run) else ''}{shlex.join(['regard', *command])}\n")
+                line = shown(shlex.join(["regard", *command]), LONGEST_COMMAND)
+                stream.write(f"{'# finished: ' if is_done(run) else ''}{line}\n")
         return
     failed = _train(commands, directories, out, jobs)
     _print_comparison([run for run in directories if is_done(run)])
@@ -68,7 +71,8 @@ def _command(flags: TrainFlags, sets: Sequence[str], run: Path) -> list[str]:
 
     extensions = [part for file in loaded_files() for part in ("--extension", str(file))]
     assignments = [part for assignment in sets for part in ("--set", assignment)]
-    return ["train", *flags.arguments(), *extensions, *assignments, "--out", str(run)]
+    debug = [DEBUG] if debugging() else []
+    return ["train", *flags.arguments(), *extensions, *debug, *assignments, "--out", str(run)]
 
 
 def _train(commands: Sequence[Sequence[str]], directories: Sequence[Path], out: Path, jobs: int) -> dict[str, str]:

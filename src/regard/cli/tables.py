@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from regard.errors import LONGEST_MESSAGE, shown
+
 if TYPE_CHECKING:
     from regard.explain.tables import Table
 
@@ -22,10 +24,10 @@ def draw_tables(tables: "Sequence[Table]", notes: Sequence[str]) -> str:
     for table in tables:
         rich_table = RichTable(box=SIMPLE_HEAD)
         for number, heading in enumerate(table.headings):
-            rich_table.add_column(heading, justify="right" if number else "left", overflow="fold")
+            rich_table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
         for row in table.cells:
             rich_table.add_row(*map(Text, row))  # rich would read [brackets] in a str as markup
         console.print(rich_table)
     for note in notes:
-        console.print(note, markup=False, highlight=False)
+        console.print(shown(note, LONGEST_MESSAGE), markup=False, highlight=False, emoji=False)
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())

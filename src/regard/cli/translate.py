@@ -67,8 +67,11 @@ def translate(
         translator = _load(bundles, device, engine, precision)
     translator.alignment = settings or translator.alignment
     processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json)
+    chosen = asdict(options)
+    if options.time_limit is None:
+        del chosen["time_limit"]  # a file begun before there was --time-limit can be resumed
     resume_settings = {
-        **asdict(options),
+        **chosen,
         "with_prefix": with_prefix,
         "with_phrases": with_phrases,
         "align": align,
@@ -136,11 +139,17 @@ class TranslateLines:
 
     def parse(self, first: int, lines: list[str]) -> list[Line]:
         """The lines, encoded as tokens."""
+        from regard.engine.constraints import MOST_PHRASES
+
         texts, prefixes, phrases = flags.fields(lines, self.with_prefix, self.with_phrases)
         empty, sources = [""] * len(texts), self.translator.read(texts)
         warnings: list[str | None] = [None] * len(texts)
         if (suspicious := self.language.warning(first, sources)) is not None:
             warnings[suspicious[0]] = suspicious[1]
+        for place, wanted in enumerate(phrases or ()):
+            if len(wanted) > MOST_PHRASES:
+                warnings[place] = f"line {first + place + 1}: of its {len(wanted):,} phrases {MOST_PHRASES} are read"
+                del wanted[MOST_PHRASES:]
         return [*map(Line, sources, prefixes or empty, phrases or empty, warnings)]
 
     def width(self, line: Line) -> int:
@@ -151,7 +160,7 @@ class TranslateLines:
         """The translations of a batch of lines."""
         from regard.cli.lines import LineResult
 
-        options = replace(self.options, seed=self.options.seed + first)
+        options = replace(self.options, seed=(self.options.seed + first) % 2**64)
         translations = self.translator.search_read(
             [line.source for line in lines],
             options,
@@ -203,6 +212,8 @@ class TranslateLines:
             fields["unmet"] = translation.unmet
         if translation.proof is not None:
             fields["proof"] = asdict(translation.proof)
+        if translation.timed_out:
+            fields["timed_out"] = True
         return fields
 
     def _remarks(self, number: int, line: Line, translation: "Translation") -> Iterator[str]:
@@ -212,6 +223,8 @@ class TranslateLines:
         if translation.truncated:
             limit = f"longer than {self.translator.max_tokens} tokens"
             yield f"regard: warning: line {number + 1} is {limit}; its end was not read"
+        if translation.timed_out:
+            yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} ended its search"
         for missing in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
         if translation.proof is not None:

@@ -1,6 +1,6 @@
-"""`VerbApp`: the typer application whose commands refuse an option that is given twice but takes one value.
+"""`VerbApp`: the typer application whose commands have `--debug`, and refuse an option that is given twice but takes one value.
 
-Without it the last value would win and the others would be ignored in silence. It knows no verb.
+Without the refusal the last value would win and the others would be ignored in silence. It knows no verb.
 """
 
 from collections import Counter
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
+from regard.cli.debug_flag import with_debug
 from regard.errors import ConfigError
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -37,9 +38,15 @@ def takes_one_value(parameter: Any) -> bool:
 
 
 class VerbApp(typer.Typer):
-    """A typer application whose commands are `VerbCommand`s."""
+    """A typer application whose commands are `VerbCommand`s with a `--debug` option."""
 
     def command(
         self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **options: Any
     ) -> Callable[[Verb], Verb]:
-        return super().command(name, cls=cls or VerbCommand, **options)
+        add = super().command(name, cls=cls or VerbCommand, **options)
+
+        def add_with_debug(verb: Verb) -> Verb:
+            add(with_debug(verb))
+            return verb
+
+        return add_with_debug

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpus import OFFSET, RowWriter, memory_map
+from regard.data.corpus import OFFSET, MappedFiles, RowWriter
 from regard.data.readers import Pair, display_name, read_lines, zip_equal
 from regard.errors import DataError
 from regard.metrics.alignment import Links, parse_pharaoh
@@ -26,16 +26,20 @@ from regard.text.normalise import normalise
 from regard.text.packed import Ids, pack, take
 
 CHUNK_LINES = 20_000
+FILES = ("links.ids", "links.offsets")
 _WORD = np.dtype("<u4")
 
 
-def read_links(path: str | Path, pairs: Iterable[Pair]) -> Iterator[tuple[Links, Links]]:
-    """(sure links, possible links) of each pair; the file has one line a pair. Links to missing words are refused."""
+def read_links(path: str | Path, pairs: Iterable[Pair], digest: str | None = None) -> Iterator[tuple[Links, Links]]:
+    """(sure links, possible links) of each pair; the file has one line a pair. Links to missing words are refused.
+
+    digest: the SHA-256 that the file must have.
+    """
 
     def unequal(lines: int, sentences: int) -> str:
         return f"{display_name(path)}: {lines} lines, but {sentences} sentences; it needs one line a sentence"
 
-    for number, (line, pair) in enumerate(zip_equal(read_lines(path), iter(pairs), unequal), 1):
+    for number, (line, pair) in enumerate(zip_equal(read_lines(path, digest), iter(pairs), unequal), 1):
         try:
             sure, possible = parse_pharaoh(line)
         except DataError as error:
@@ -71,13 +75,13 @@ class WordLinks:
     """The links that `write_links` has written."""
 
     def __init__(self, directory: Path) -> None:
-        self._words, self._offsets = (
-            memory_map(path, kind, path.stat().st_size // kind.itemsize)
-            for path, kind in ((directory / "links.ids", _WORD), (directory / "links.offsets", OFFSET))
-        )
+        self._files = MappedFiles()
+        self._words = self._files.map(directory / "links.ids", _WORD)
+        self._offsets = self._files.map(directory / "links.offsets", OFFSET)
 
     def of(self, lines: NDArray[np.int64]) -> list[Ids]:
         """[links, 2] of each line, counted from 1: the source word and the target word."""
+        self._files.check()
         starts, ends = self._offsets[lines - 1], self._offsets[lines]
         return [row.reshape(-1, 2) for row in take(self._words, starts, ends - starts).rows()]
 

@@ -25,13 +25,13 @@ from regard.data.inputs import CORPUS_ROLES
 from regard.data.readers import (
     LanguagePair,
     Pair,
-    decode_line,
     display_name,
     pair_format,
     parse_jsonl,
     parse_tsv,
     read_pairs,
     read_raw,
+    without_surrogates,
 )
 from regard.data.suspects import Flags, PairScorer, Suspects, find_suspects
 from regard.errors import DataError
@@ -80,7 +80,9 @@ def _sound(corpus: CorpusData, languages: LanguagePair) -> Iterator[Pair]:
     """The pairs that are UTF-8 and have text on both sides, without spaces around them."""
     found: Iterator[Pair]
     if corpus.pairs is not None:
-        found = (pair for _, pair, _ in _pairs_of(corpus.pairs, languages) if isinstance(pair, tuple))
+        found = (
+            without_surrogates(pair) for _, pair, _ in _pairs_of(corpus.pairs, languages) if isinstance(pair, tuple)
+        )
     else:
         found = ((_decoded(left or b"") or "", _decoded(right or b"") or "") for left, right in _raw_sides(corpus))
     for source, target in found:
@@ -115,8 +117,8 @@ def _pairs_of(path: str | Path, languages: LanguagePair) -> Iterator[tuple[int, 
 
 def _decoded(raw: bytes) -> str | None:
     try:
-        return decode_line(raw, "", 0)
-    except DataError:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
         return None
 
 
@@ -147,6 +149,7 @@ class _Collector:
         self.max_length = max_length
         self.source, self.target = _SideCollector(), _SideCollector()
         self.sound, self.malformed, self.wide, self.copies = array("q"), array("q"), array("q"), array("q")
+        self.surrogates = array("q")
         self.pair_hashes, self.source_hashes, self.target_hashes = array("Q"), array("Q"), array("Q")
 
     def add_raw(self, number: int, raws: tuple[bytes | None, bytes | None]) -> None:
@@ -173,6 +176,10 @@ class _Collector:
         if isinstance(pair, DataError):
             self.malformed.append(number)
         elif pair is not None:
+            mended = without_surrogates(pair)
+            if mended != pair:
+                self.surrogates.append(number)
+                pair = mended
             both = [self._has_text(self.source, number, pair[0]), self._has_text(self.target, number, pair[1])]
             if all(both):
                 self._add_sound(number, pair)
@@ -217,6 +224,7 @@ class _Collector:
             sound=len(sound),
             malformed=LineNumbers.of(_numbers(self.malformed)),
             wide=LineNumbers.of(_numbers(self.wide)),
+            surrogates=LineNumbers.of(_numbers(self.surrogates)),
             duplicates=LineNumbers.of(sound[repeats]),
             repeated_sources=len(sound) - distinct_sources,
             repeated_targets=LineNumbers.of(sound[target_repeats & ~repeats]),

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import shown
+
 SHOWN = 20  # line numbers listed for each kind of problem
 NOT_TOLD = "cannot be told: too few pairs, or the statistics of the lines do not tell"
 
@@ -69,6 +71,7 @@ class CheckReport:
     sound: int
     malformed: LineNumbers  # TSV or JSONL lines that hold no pair
     wide: LineNumbers  # TSV lines with more columns than the two that are read
+    surrogates: LineNumbers  # JSONL lines with half of a surrogate pair
     duplicates: LineNumbers  # pairs that occurred before
     repeated_sources: int  # source sentences that occurred before, whatever their translation
     repeated_targets: LineNumbers  # target sentences that occurred before, of other sources
@@ -104,16 +107,18 @@ class CheckReport:
         rows = [f"pairs               {self.pairs:,} ({self.sound:,} sound)"]
         if self.unequal:
             rows.append(
-                f"unequal             {self.source.lines:,} lines in {self.source.name}, "
-                f"{self.target.lines:,} in {self.target.name}: line n must translate line n"
+                f"unequal             {self.source.lines:,} lines in {shown(self.source.name)}, "
+                f"{self.target.lines:,} in {shown(self.target.name)}: line n must translate line n"
             )
         if self.malformed.total:
             rows.append(f"not a pair          {self.malformed}")
         if self.wide.total:
             rows.append(f"more columns        {self.wide}: the first two are read, as source and target")
+        if self.surrogates.total:
+            rows.append(f"half surrogates     {self.surrogates}: no characters; they are read as U+FFFD")
         for role, side in (("source", self.source), ("target", self.target)):
             rows += [
-                f"{role}              {side.name}",
+                f"{role}              {shown(side.name)}",
                 f"  not UTF-8         {side.misencoded}",
                 f"  empty             {side.empty}",
                 f"  over-long         {side.over_long}",

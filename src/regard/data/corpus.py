@@ -9,7 +9,7 @@ Opening takes the same time for ten pairs and for ten million. Writing holds one
 where the pairs come from.
 """
 
-import json
+import os
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -20,15 +20,17 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.encoding import NumberedPair, encode_chunks, id_type
+from regard.data.encoding import ID_TYPES, NumberedPair, encode_chunks, id_type
 from regard.data.processes import default_workers
-from regard.errors import DataError
+from regard.errors import DataError, ResourceError
 from regard.files import to_json
+from regard.foreign import parse_json, read_text, refuse_exhausted
 from regard.text.build import TokenizerPair
 from regard.text.packed import Packed, take
 
 FORMAT = 1
 
+FILES = ("corpus.json", "lines", "source.ids", "source.offsets", "target.ids", "target.offsets")
 OFFSET = np.dtype("<i8")
 _SIDES = ("source", "target")
 
@@ -53,12 +55,13 @@ class Corpus:
         self.directory = directory
         self.counts = Counts(**description["counts"])
         self.max_length = int(description["max_length"])
-        self._lines = memory_map(directory / "lines", OFFSET, examples)
+        self._files = MappedFiles()
+        self._lines = self._files.map(directory / "lines", OFFSET, examples)
         self._offsets, self._ids = {}, {}
         for side in _SIDES:
             tokens = int(description[side]["tokens"])
-            self._ids[side] = memory_map(directory / f"{side}.ids", np.dtype(description[side]["type"]), tokens)
-            offsets = memory_map(directory / f"{side}.offsets", OFFSET, examples + 1)
+            self._ids[side] = self._files.map(directory / f"{side}.ids", stored_type(description[side]["type"]), tokens)
+            offsets = self._files.map(directory / f"{side}.offsets", OFFSET, examples + 1)
             if offsets[0] != 0 or offsets[-1] != tokens:
                 raise damaged_file(directory / f"{side}.offsets")
             self._offsets[side] = offsets
@@ -68,15 +71,15 @@ class Corpus:
         """The corpus in `directory`; a `DataError` names a file that is missing or has the wrong size."""
         path = directory / "corpus.json"
         try:
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = read_description(path)
             if description["format"] != FORMAT:
                 raise DataError(
                     f"{path}: format {description['format']}, this version reads {FORMAT}; prepare it again"
                 )
             return cls(directory, description)
-        except DataError:
+        except (DataError, ResourceError):
             raise
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             raise damaged_file(path) from None
 
     def __len__(self) -> int:
@@ -122,6 +125,7 @@ class Corpus:
     def _rows(self, side: str, examples: NDArray[np.int64]) -> Packed:
         if len(examples) and not 0 <= examples.min() <= examples.max() < len(self):
             raise IndexError(f"examples {examples.min()} to {examples.max()} of {len(self)}")
+        self._files.check()
         starts, ends = self._offsets[side][examples], self._offsets[side][examples + 1]
         return take(self._ids[side], starts, ends - starts)
 
@@ -189,13 +193,55 @@ class RowWriter:
         return {"type": self.type.str, "tokens": self.tokens}
 
 
-def memory_map(path: Path, kind: np.dtype[Any], count: int) -> NDArray[Any]:
-    """The file as an array of `count` numbers, mapped into memory; a `DataError` if its size is wrong."""
-    if path.stat().st_size != count * kind.itemsize:
-        raise damaged_file(path)
-    if count == 0:
-        return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
-    return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
+class MappedFiles:
+    """Files that are mapped into memory. The system kills a process that reads past the end of one that was cut short meanwhile."""
+
+    def __init__(self) -> None:
+        self._files: list[tuple[Path, int, int]] = []  # (path, inode, size)
+
+    def map(self, path: Path, kind: np.dtype[Any], count: int | None = None) -> NDArray[Any]:
+        """The file as an array of `count` numbers; None: as many as it has. A `DataError` if its size is wrong."""
+        status = path.stat()
+        count = status.st_size // kind.itemsize if count is None else count
+        if status.st_size != count * kind.itemsize:
+            raise damaged_file(path)
+        if count == 0:
+            return np.zeros(0, dtype=kind)  # an empty file cannot be mapped
+        self._files.append((path, status.st_ino, status.st_size))
+        try:
+            return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=(count,)))
+        except OSError as error:
+            refuse_exhausted(path, error)
+            raise
+
+    def check(self) -> None:
+        """Refuse files that were cut short since they were mapped. Call it before each batch: it takes a few microseconds."""
+        for path, inode, size in self._files:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue  # deleted: what is mapped stays
+            if status.st_ino == inode and status.st_size < size:
+                raise damaged_file(path)
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """The JSON file that describes a prepared corpus; a `ValueError` or an `OSError` if it is missing or damaged."""
+    try:
+        description = parse_json(read_text(path), path)
+    except OSError as error:
+        refuse_exhausted(path, error)
+        raise
+    if not isinstance(description, dict):
+        raise TypeError(f"{path}: not an object")
+    return description
+
+
+def stored_type(name: object) -> np.dtype[Any]:
+    """The type of stored ids, by its name in a description."""
+    if name not in ID_TYPES:
+        raise ValueError(f"ids of type {name!r}")
+    return np.dtype(str(name))
 
 
 def damaged_file(path: Path) -> DataError:

@@ -72,9 +72,13 @@ class Encoder:
         )
 
 
+ID_TYPES = ("<u2", "<u4")
+"""The types of stored ids: 16 and 32 bits."""
+
+
 def id_type(tokenizer: Tokenizer) -> np.dtype[Any]:
     """The smallest integer type that holds every id of the vocabulary."""
-    return np.dtype("<u2" if len(tokenizer.vocabulary) < 65_536 else "<u4")
+    return np.dtype(ID_TYPES[len(tokenizer.vocabulary) >= 65_536])
 
 
 def chunks(pairs: Iterable[NumberedPair]) -> Iterator[Chunk]:

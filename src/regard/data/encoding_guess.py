@@ -6,6 +6,7 @@ equals the first.
 
 import re
 
+_JUDGED = 1 << 14  # bytes
 NUL_SHARE = 0.2  # of the bytes; text with more is UTF-16
 
 _LETTERS = {
@@ -39,7 +40,8 @@ _CODECS = {"LATIN5": "iso8859-9", "LATIN2": "iso8859-2"}
 
 
 def guess_encoding(raw: bytes) -> str:
-    """The name, for `iconv -f`, of the encoding that the bytes suggest."""
+    """The name, for `iconv -f`, of the encoding that the bytes suggest; the first of many suffice."""
+    raw = raw[:_JUDGED]
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "UTF-16"
     if raw.count(0) > NUL_SHARE * len(raw):  # the letters of European languages have one NUL each

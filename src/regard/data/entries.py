@@ -1,52 +1,106 @@
 """The cache of prepared corpora: directories under a key of everything that they depend on.
 
-An entry is written atomically, has a SHA-256 of each file, and is built again if it is damaged. Two processes may build the same entry;
-the first to finish wins. It does not know what an entry holds.
+An entry is written atomically, has a SHA-256 of each file, and is built again if it is damaged, lacks a file or cannot be opened. Two
+processes may build the same entry; the first to finish wins. It does not know what an entry holds.
 """
 
-import json
 import shutil
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
+from regard.cache import held, mark_used, new_entry, new_file, prune, remove_dead
 from regard.data.config import STDIN
 from regard.data.readers import display_name, open_bytes
-from regard.errors import DataError
-from regard.files import STAGING_MARK, disk_errors, sha256_of, to_json, whole_directory
+from regard.errors import DataError, ResourceError
+from regard.files import STAGING_MARK, disk_errors, sha256_of, to_json
+from regard.foreign import parse_json, read_text, refuse_exhausted
 from regard.settings import Settings
+from regard.text.build import CONFIG_FILE
 
 RECORD = "prepared.json"
-STALE_SECONDS = 24 * 3600
+TOKENIZER_CONFIG = f"tokenizers/{CONFIG_FILE}"
+MOST_STREAMED = 8 << 30
+"""Bytes of a stream (standard input, a pipe) that are copied into the cache. Give a longer text as a file."""
+_BLOCK = 1 << 20
 
 Data = TypeVar("Data", bound=Settings)
+Opened = TypeVar("Opened")
+Record = dict[str, Any]
 
 
-def cached_entry(cache: Path, key: str, build: Callable[[Path], Mapping[str, Any]]) -> tuple[Path, dict[str, Any]]:
-    """The directory and the record of an entry. If it is missing or damaged, `build` fills it and returns the record."""
+def cached_entry(
+    cache: Path,
+    key: str,
+    required: Collection[str],
+    build: Callable[[Path], Mapping[str, Any]],
+    opened: Callable[[Path, Record], Opened],
+) -> Opened:
+    """What `opened` returns for the directory and the record of an entry.
+
+    If the entry is missing or damaged, lacks a `required` file, or cannot be opened, `build` fills it and returns its record.
+    """
     directory = cache / key
-    if not is_intact(directory):
-        # Not directly to `directory`: another process may have written the entry meanwhile.
-        built = cache / f"{key}{STAGING_MARK}{uuid.uuid4().hex[:8]}"
-        with whole_directory(built) as staging:
+    if is_intact(directory, required):
+        try:
+            return _open(directory, opened)
+        except ResourceError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+            pass  # whatever is wrong with it: it is built again
+        with disk_errors(directory):
+            shutil.rmtree(directory, ignore_errors=True)
+    # Not directly to `directory`: another process may have written the entry meanwhile.
+    built = cache / f"{key}{STAGING_MARK}{uuid.uuid4().hex[:8]}"
+    with ExitStack() as lock:
+        with new_entry(built, lock) as staging:
             record = dict(build(staging))
             names = [str(file.relative_to(staging)) for file in sorted(staging.rglob("*")) if file.is_file()]
+            _require_files(directory, names, required)
             (staging / RECORD).write_text(to_json({**record, "files": _digests(staging, names)}), encoding="utf-8")
-        _install(built, directory)
-    stored: dict[str, Any] = json.loads((directory / RECORD).read_text(encoding="utf-8"))
-    return directory, stored
+        _install(built, directory, required)
+    with disk_errors(cache):
+        prune(cache, keep=directory)
+    return _open(directory, opened)
 
 
-def is_intact(directory: Path) -> bool:
-    """Whether an entry exists and every file has its recorded SHA-256."""
+def files_of_parts(parts: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """The required files of an entry with tokenisers and several parts, each a directory with the files `names`."""
+    return (TOKENIZER_CONFIG, *(f"{part}/{name}" for part, name in product(parts, names)))
+
+
+def _open(directory: Path, opened: Callable[[Path, Record], Opened]) -> Opened:
+    with held(directory, shared=True):  # nobody prunes it meanwhile; what is mapped into memory stays also afterwards
+        mark_used(directory)
+        return opened(directory, _record_of(directory))
+
+
+def _record_of(directory: Path) -> Record:
+    record: Record = parse_json(read_text(directory / RECORD), directory / RECORD)
+    return record
+
+
+def _require_files(directory: Path, names: Collection[str], required: Collection[str]) -> None:
+    missing = sorted(set(required) - set(names))
+    if missing:
+        raise DataError(
+            f"{directory}: {missing[0]} vanished while this entry of the cache was written; run the same command again"
+        )
+
+
+def is_intact(directory: Path, required: Collection[str] = ()) -> bool:
+    """Whether an entry exists, has all `required` files, and every file has its recorded SHA-256."""
     try:
-        record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
-        return bool(_digests(directory, record["files"]) == record["files"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        files = _record_of(directory)["files"]
+        return set(required) <= set(files) and bool(_digests(directory, files) == files)
+    except OSError as error:
+        refuse_exhausted(directory, error)
+        return False
+    except (ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
@@ -56,16 +110,16 @@ def _digests(directory: Path, names: Iterable[str]) -> dict[str, str]:
         return dict(threads.map(lambda name: (name, sha256_of(directory / name)), names))
 
 
-def _install(built: Path, directory: Path) -> None:
+def _install(built: Path, directory: Path, required: Collection[str]) -> None:
     """Rename a finished entry to `directory`, unless an intact entry is there. A damaged one is replaced."""
     with disk_errors(directory):
-        if directory.exists() and not is_intact(directory):
+        if directory.exists() and not is_intact(directory, required):
             shutil.rmtree(directory)
         try:
             built.rename(directory)  # fails if another process was quicker
         except OSError:
             shutil.rmtree(built, ignore_errors=True)
-            if not is_intact(directory):
+            if not is_intact(directory, required):
                 raise
 
 
@@ -74,25 +128,36 @@ def seekable_inputs(data: Data, roles: Iterable[str], cache: Path) -> Iterator[D
     """`data` with every stream (standard input, a pipe) replaced by a temporary copy in the cache."""
     with disk_errors(cache):
         cache.mkdir(parents=True, exist_ok=True)
-        _remove_stale(cache)
+        remove_dead(cache)
     streams = {role: path for role in roles if (path := getattr(data, role)) and _is_stream(path)}
     copies = {
         role: cache / f"input{STAGING_MARK}{uuid.uuid4().hex[:8]}{_suffix(path)}" for role, path in streams.items()
     }
     changes = {role: str(copy) for role, copy in copies.items()}
-    try:
-        for role, path in streams.items():
-            with open_bytes(path) as stream, disk_errors(copies[role]), copies[role].open("wb") as copy:
-                shutil.copyfileobj(stream, copy)
-        yield data.model_copy(update=changes)
-    except DataError as error:
-        message = str(error)
-        for role, spool in copies.items():  # name the user's input, not our copy
-            message = message.replace(str(spool), display_name(streams[role]))
-        raise DataError(message) from None
-    finally:
-        for spool in copies.values():
-            spool.unlink(missing_ok=True)
+    with ExitStack() as files:
+        try:
+            for role, path in streams.items():
+                files.enter_context(new_file(copies[role]))
+                _copy_stream(path, copies[role])
+            yield data.model_copy(update=changes)
+        except DataError as error:
+            message = str(error)
+            for role, spool in copies.items():  # name the user's input, not our copy
+                message = message.replace(str(spool), display_name(streams[role]))
+            raise DataError(message) from None
+
+
+def _copy_stream(path: str, copy: Path) -> None:
+    """Copy a stream, unpacked. One that does not end is refused."""
+    size = 0
+    with open_bytes(path) as stream, disk_errors(copy), copy.open("wb") as file:
+        while block := stream.read(_BLOCK):
+            size += len(block)
+            if size > MOST_STREAMED:
+                raise DataError(
+                    f"{display_name(path)}: more than {MOST_STREAMED:,} bytes, the most that is copied of a stream; give a file"
+                )
+            file.write(block)
 
 
 def _is_stream(path: str) -> bool:
@@ -102,17 +167,3 @@ def _is_stream(path: str) -> bool:
 def _suffix(path: str) -> str:
     """The suffix of the format, without .gz, since the copy is unpacked."""
     return Path(path.removesuffix(".gz")).suffix or ".tsv"
-
-
-def _remove_stale(cache: Path) -> None:
-    """Delete old files of interrupted writers. Younger ones may belong to a running process."""
-    for path in cache.glob(f"*{STAGING_MARK}*"):
-        try:
-            if time.time() - path.stat().st_mtime < STALE_SECONDS:
-                continue
-        except FileNotFoundError:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)

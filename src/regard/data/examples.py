@@ -115,6 +115,7 @@ class ContextExamples:
         width = int(lengths.max())
         table = np.full((len(chosen), width + 1), self._pad, dtype=np.int64)
         real = np.arange(width) < lengths[:, None]
+        self.corpus.files.check()
         table[:, 1:][real] = self.corpus.ids[(starts[:, None] + np.arange(width))[real]]
         rows = torch.from_numpy(table)
         return Batch(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regard.data.alignments import read_links
 from regard.data.config import CorpusData, PairData, languages
-from regard.data.readers import LanguagePair, Pair, display_name, open_bytes, pair_format, read_pairs
+from regard.data.readers import Digests, LanguagePair, Pair, display_name, open_bytes, pair_format, read_pairs
 from regard.errors import DataError
 from regard.metrics.alignment import Links, to_pharaoh
 
@@ -28,7 +28,10 @@ class TrainingCorpus:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The training, validation and test pairs of a run. Streams can be opened more than once."""
+    """The training, validation and test pairs of a run. Streams can be opened more than once.
+
+    A file that is read to its end must have the content of its fingerprint then.
+    """
 
     corpora: tuple[TrainingCorpus, ...]
     valid_name: str
@@ -72,6 +75,7 @@ def _files(data: PairData) -> Inputs:
         paths |= {f"corpora.{number}.{role}": path for role, path in roles.items()}
     with ThreadPoolExecutor() as threads:
         fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
+    digests = {path: fingerprint[role] for role, path in paths.items()}
     for role in (role for role in paths if role.endswith("pairs")):
         fingerprint[f"{role}.format"] = pair_format(paths[role])
     tests = None
@@ -79,25 +83,27 @@ def _files(data: PairData) -> Inputs:
         tests = list(read_pairs(data.test_src, data.test_tgt))
         if not tests:
             raise DataError(f"{data.test_src}: no sentences to test on; give a file that has some, or none")
-    corpora = tuple(_corpus(row, language_pair) for row in data.training_corpora)
+    corpora = tuple(_corpus(row, language_pair, digests) for row in data.training_corpora)
     has_validation = data.valid_src is not None or data.valid_pairs is not None
     held_out = f"{joined_names(corpus.name for corpus in corpora)} (held out)"
     links = data.alignments
     return Inputs(
         corpora=corpora,
         valid_name=_named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else held_out,
-        validation=(lambda: read_pairs(data.valid_src, data.valid_tgt, data.valid_pairs, language_pair))
+        validation=(lambda: read_pairs(data.valid_src, data.valid_tgt, data.valid_pairs, language_pair, digests))
         if has_validation
         else None,
         fingerprint=fingerprint,
         test_pairs=tests,
-        alignments=None if links is None else lambda: (sure for sure, _ in read_links(links, chain_pairs(corpora))),
+        alignments=None
+        if links is None
+        else lambda: (sure for sure, _ in read_links(links, chain_pairs(corpora), digests[links])),
     )
 
 
-def _corpus(row: CorpusData, language_pair: LanguagePair) -> TrainingCorpus:
+def _corpus(row: CorpusData, language_pair: LanguagePair, digests: Digests) -> TrainingCorpus:
     name = _named(row.src, row.tgt, row.pairs)
-    return TrainingCorpus(name, lambda: read_pairs(row.src, row.tgt, row.pairs, language_pair), row.weight)
+    return TrainingCorpus(name, lambda: read_pairs(row.src, row.tgt, row.pairs, language_pair, digests), row.weight)
 
 
 def _pocket(data: PairData) -> Inputs:

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.config import LabelledData
-from regard.data.corpus import OFFSET, damaged_file, memory_map
+from regard.data.corpus import OFFSET, MappedFiles, damaged_file, read_description, stored_type
 from regard.data.encoding import id_type
-from regard.data.entries import cached_entry, seekable_inputs
+from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.inputs import digest_of
 from regard.data.prepare import PreparationListener, with_progress
-from regard.data.readers import display_name, read_lines
-from regard.errors import DataError
+from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
+from regard.errors import DataError, ResourceError
 from regard.files import to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
@@ -35,6 +35,7 @@ from regard.text.packed import Packed, take
 from regard.text.tokenizer import Tokenizer, word_ends
 
 FORMAT = 2
+FILES = ("ids", "offsets", "labels", "lines", "labelled.json")
 ROLES = ("labelled", "valid_labelled", "test_labelled")
 HELD_OUT, MOST_HELD_OUT = 10, 2_000  # one text in 10 is held out, at most 2,000
 CHUNK = 20_000  # texts
@@ -52,18 +53,25 @@ class LabelledCorpus:
     """The encoded texts that `write_labelled` wrote to a directory."""
 
     def __init__(self, directory: Path) -> None:
+        self._files = MappedFiles()
         path = directory / "labelled.json"
         try:
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = read_description(path)
             texts, tokens = int(description["texts"]), int(description["tokens"])
             self.tagged = description["labels_of"] == "token"
             self.too_long, self.empty = int(description["too_long"]), int(description["empty"])
-            self._ids: NDArray[np.integer[Any]] = memory_map(directory / "ids", np.dtype(description["type"]), tokens)
-            self._offsets: NDArray[np.int64] = memory_map(directory / "offsets", OFFSET, texts + 1)
+            self._ids: NDArray[np.integer[Any]] = self._files.map(
+                directory / "ids", stored_type(description["type"]), tokens
+            )
+            self._offsets: NDArray[np.int64] = self._files.map(directory / "offsets", OFFSET, texts + 1)
             # One label a text; or one a token if tagged, where tokens before the last of a word have the number of labels.
-            self.labels: NDArray[np.int64] = memory_map(directory / "labels", OFFSET, tokens if self.tagged else texts)
-            self.lines: NDArray[np.int64] = memory_map(directory / "lines", OFFSET, texts)
-        except (OSError, ValueError, KeyError, TypeError):
+            self.labels: NDArray[np.int64] = self._files.map(
+                directory / "labels", OFFSET, tokens if self.tagged else texts
+            )
+            self.lines: NDArray[np.int64] = self._files.map(directory / "lines", OFFSET, texts)
+        except ResourceError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             raise damaged_file(path) from None
 
     def __len__(self) -> int:
@@ -76,10 +84,12 @@ class LabelledCorpus:
 
     def texts(self, numbers: NDArray[np.int64]) -> Packed:
         """The ids of several texts."""
+        self._files.check()
         return take(self._ids, self._offsets[numbers], self._offsets[numbers + 1] - self._offsets[numbers])
 
     def tags(self, numbers: NDArray[np.int64]) -> Packed:
         """The labels of the tokens of several tagged texts."""
+        self._files.check()
         return take(self.labels, self._offsets[numbers], self._offsets[numbers + 1] - self._offsets[numbers])
 
 
@@ -108,9 +118,11 @@ def prepare_labelled(
     with seekable_inputs(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
         held_out = "valid_labelled" not in paths
+        fingerprint = {role: digest_of(path) for role, path in paths.items()}
+        digests = {path: fingerprint[role] for role, path in paths.items()}
         key_parts = {
             "format": FORMAT,
-            "inputs": {role: digest_of(path) for role, path in paths.items()},
+            "inputs": fingerprint,
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
             "labels_of": data.labels_of,
             "max_length": data.max_length,
@@ -118,24 +130,28 @@ def prepare_labelled(
             **tokenizers_fingerprint(base_tokenizers),
         }
         key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
-        directory, record = cached_entry(
-            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers)
-        )
-        return PreparedLabelled(
-            key=key,
-            language=data.tgt_lang,
-            tokenizers=load_tokenizers(directory / "tokenizers"),
-            labels=tuple(record["labels"]),
-            train=LabelledCorpus(directory / "train"),
-            valid=LabelledCorpus(directory / "valid"),
-            test=LabelledCorpus(directory / "test") if "test_labelled" in paths else None,
-            held_out=held_out,
+        has_test = "test_labelled" in paths
+        return cached_entry(
+            cache,
+            key,
+            required=files_of_parts(("train", "valid", *(["test"] if has_test else ())), FILES),
+            build=lambda staging: _build(staging, files, text, progress, base_tokenizers, digests),
+            opened=lambda directory, record: PreparedLabelled(
+                key=key,
+                language=data.tgt_lang,
+                tokenizers=load_tokenizers(directory / "tokenizers"),
+                labels=tuple(record["labels"]),
+                train=LabelledCorpus(directory / "train"),
+                valid=LabelledCorpus(directory / "valid"),
+                test=LabelledCorpus(directory / "test") if has_test else None,
+                held_out=held_out,
+            ),
         )
 
 
-def read_labelled(path: str | Path) -> Iterator[Labelled]:
+def read_labelled(path: str | Path, digests: Digests = NO_DIGESTS) -> Iterator[Labelled]:
     """The labelled text of every line that is not blank; the label follows the last tab."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, digests.get(str(path))), 1):
         if not line.strip():
             continue
         text, label = split_label(line)
@@ -150,12 +166,14 @@ def split_label(line: str) -> tuple[str, str]:
     return (text, label.strip()) if tab else (line, "")
 
 
-def read_tagged(path: str | Path, normaliser: Callable[[str], str]) -> Iterator[Labelled]:
+def read_tagged(
+    path: str | Path, normaliser: Callable[[str], str], digests: Digests = NO_DIGESTS
+) -> Iterator[Labelled]:
     """The tagged texts, which blank lines separate; the label of a token is its last column."""
     words: list[str] = []
     labels: list[str] = []
     number = 0
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, digests.get(str(path))), 1):
         if not line.strip():
             if words:
                 yield Labelled(number - len(words), " ".join(words), tuple(labels))
@@ -181,10 +199,12 @@ def _build(
     text: OneTextConfig,
     progress: PreparationListener | None,
     base_tokenizers: TokenizerPair | None,
+    digests: Digests,
 ) -> dict[str, object]:
     assert data.labelled is not None
     name = display_name(data.labelled)
-    read = partial(read_tagged, normaliser=_normaliser(text)) if data.labels_of == "token" else read_labelled
+    tagged = partial(read_tagged, normaliser=_normaliser(text), digests=digests)
+    read = tagged if data.labels_of == "token" else partial(read_labelled, digests=digests)
     train = list(with_progress(read(data.labelled), "reading", progress))
     if not train:
         raise DataError(f"{name}: no labelled texts in it; give a file that has some")

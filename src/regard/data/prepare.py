@@ -14,12 +14,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from regard.data.alignments import FILES as LINK_FILES
 from regard.data.alignments import WordLinks, links_of_stable_words, write_links
 from regard.data.config import PairData, languages
+from regard.data.corpus import FILES as CORPUS_FILES
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
-from regard.data.corpus import Corpus, Counts, write_numbered
+from regard.data.corpus import Corpus, Counts, damaged_file, write_numbered
 from regard.data.encoding import NumberedPair
-from regard.data.entries import cached_entry, seekable_inputs
+from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import CORPUS_ROLES, INPUT_ROLES, Inputs, TrainingCorpus, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
@@ -69,10 +71,14 @@ def prepare(
     with _seekable(with_languages, cache) as files:
         inputs = open_inputs(files)
         key = _key(files, text, inputs, base_tokenizers)
-        directory, record = cached_entry(
-            cache, key, lambda staging: _build(staging, inputs, files, text, progress, base_tokenizers)
+        links = () if inputs.alignments is None else LINK_FILES
+        return cached_entry(
+            cache,
+            key,
+            required=("valid.jsonl", *links, *files_of_parts(("train", "valid"), CORPUS_FILES)),
+            build=lambda staging: _build(staging, inputs, files, text, progress, base_tokenizers),
+            opened=lambda directory, record: _open(directory, key, record, inputs, languages(files)),
         )
-        return _open(directory, key, record, inputs, languages(files))
 
 
 @contextmanager
@@ -224,6 +230,8 @@ def _require_each(parts: Sequence[CorpusPart], max_length: int) -> None:
 def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, language_pair: LanguagePair) -> Prepared:
     rows = (directory / "valid.jsonl").read_text(encoding="ascii").splitlines()
     valid = Corpus.open(directory / "valid")
+    if len(rows) != len(valid):
+        raise damaged_file(directory / "valid.jsonl")
     gold = inputs.valid_alignments
     train, counts = Corpus.open(directory / "train"), Counts(**record["counts"])
     return Prepared(

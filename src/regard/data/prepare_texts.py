@@ -8,6 +8,7 @@ validated on the text that it learned. It knows no model.
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 
 from regard.data.config import TextData
-from regard.data.entries import cached_entry, seekable_inputs
+from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.inputs import digest_of
 from regard.data.prepare import PreparationListener, with_progress
-from regard.data.readers import display_name, read_lines
-from regard.data.texts import FORMAT, TextCorpus, TextCounts, write_texts
+from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
+from regard.data.texts import FILES, FORMAT, TextCorpus, TextCounts, write_texts
 from regard.errors import DataError
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
@@ -58,27 +59,33 @@ def prepare_texts(
     with seekable_inputs(data, ROLES, cache) as files:
         paths = {role: path for role in ROLES if (path := getattr(files, role)) is not None}
         tiny = "valid_text" not in paths and _is_tiny(paths["text"])
+        fingerprint = {role: digest_of(path) for role, path in paths.items()}
+        digests = {path: fingerprint[role] for role, path in paths.items()}
         key_parts = {
             "format": [FORMAT],
-            "inputs": {role: digest_of(path) for role, path in paths.items()},
+            "inputs": fingerprint,
             "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
             "documents": data.documents,
             **tokenizers_fingerprint(base_tokenizers),
             **({"tiny": TINY} if tiny else {}),
         }
         key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
-        directory, _ = cached_entry(
-            cache, key, lambda staging: _build(staging, files, text, progress, base_tokenizers, tiny=tiny)
-        )
-        return PreparedTexts(
-            key=key,
-            language=data.tgt_lang,
-            tokenizers=load_tokenizers(directory / "tokenizers"),
-            train=TextCorpus(directory / "train"),
-            valid=TextCorpus(directory / "valid"),
-            test=TextCorpus(directory / "test") if "test_text" in paths else None,
-            held_out="valid_text" not in paths and not tiny,
-            tiny=tiny,
+        has_test = "test_text" in paths
+        return cached_entry(
+            cache,
+            key,
+            required=files_of_parts(("train", "valid", *(["test"] if has_test else ())), FILES),
+            build=lambda staging: _build(staging, files, text, progress, base_tokenizers, digests, tiny=tiny),
+            opened=lambda directory, _: PreparedTexts(
+                key=key,
+                language=data.tgt_lang,
+                tokenizers=load_tokenizers(directory / "tokenizers"),
+                train=TextCorpus(directory / "train"),
+                valid=TextCorpus(directory / "valid"),
+                test=TextCorpus(directory / "test") if has_test else None,
+                held_out="valid_text" not in paths and not tiny,
+                tiny=tiny,
+            ),
         )
 
 
@@ -88,22 +95,23 @@ def _build(
     text: OneTextConfig,
     progress: PreparationListener | None,
     base_tokenizers: TokenizerPair | None,
+    digests: Digests,
     *,
     tiny: bool,
 ) -> dict[str, object]:
     """Fill an entry of the cache. The tokeniser learns from training text only."""
     assert data.text is not None
-    all_lines = partial(_lines, data.text)
+    all_lines = partial(_lines, data.text, digests)
     if data.valid_text is not None or tiny:
         valid_text = data.valid_text or data.text
-        parts: dict[str, LineReader] = {"train": all_lines, "valid": partial(_lines, valid_text)}
+        parts: dict[str, LineReader] = {"train": all_lines, "valid": partial(_lines, valid_text, digests)}
         names = {"train": display_name(data.text), "valid": display_name(valid_text)}
     else:
-        cut = _last_tenth(data.text, progress)
-        parts = {"train": lambda: islice(all_lines(), cut), "valid": lambda: islice(all_lines(), cut, None)}
+        cut = _last_tenth(data.text, digests, progress)
+        parts = {"train": lambda: _first(all_lines(), cut), "valid": lambda: islice(all_lines(), cut, None)}
         names = {"train": display_name(data.text), "valid": f"{display_name(data.text)} (its last tenth)"}
     if data.test_text is not None:
-        parts["test"], names["test"] = partial(_lines, data.test_text), display_name(data.test_text)
+        parts["test"], names["test"] = partial(_lines, data.test_text, digests), display_name(data.test_text)
     for part, lines in parts.items():
         if not any(line.strip() for line in lines()):
             raise DataError(f"{names[part]}: no text in it; give a file that has some")
@@ -120,8 +128,14 @@ def _build(
     return {"format": FORMAT, "counts": {part: asdict(count) for part, count in counts.items()}}
 
 
-def _lines(path: str) -> Iterator[str]:
-    return (line.removesuffix("\r") for line in read_lines(path))
+def _lines(path: str, digests: Digests = NO_DIGESTS) -> Iterator[str]:
+    return (line.removesuffix("\r") for line in read_lines(path, digests.get(path)))
+
+
+def _first(lines: Iterator[str], count: int) -> Iterator[str]:
+    """The first `count` lines. The rest is read too, because only at its end is the content of a file compared."""
+    yield from islice(lines, count)
+    deque(lines, maxlen=0)
 
 
 def _is_tiny(path: str) -> bool:
@@ -134,9 +148,9 @@ def _is_tiny(path: str) -> bool:
     return True
 
 
-def _last_tenth(path: str, progress: PreparationListener | None) -> int:
+def _last_tenth(path: str, digests: Digests, progress: PreparationListener | None) -> int:
     """The number of lines before the last tenth of a text. Both parts have a line that is not blank."""
-    sizes = [len(line) + 1 if line.strip() else 0 for line in with_progress(_lines(path), "reading", progress)]
+    sizes = [len(line) + 1 if line.strip() else 0 for line in with_progress(_lines(path, digests), "reading", progress)]
     not_blank = [number for number, size in enumerate(sizes) if size]
     if not not_blank:
         raise DataError(f"{display_name(path)}: no text in it; give a file that has some")

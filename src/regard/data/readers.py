@@ -5,20 +5,18 @@ separators a sentence holds. A file that cannot be read is a `DataError` with fi
 tokenised here.
 """
 
-import gzip
 import json
 import re
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from io import BufferedIOBase
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeVar, cast
+from typing import Literal, TypeVar
 
 from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
 from regard.data.encoding_guess import NUL_SHARE, guess_encoding
+from regard.data.opening import ENDLESS_LINE, LONGEST_LINE, Readable, open_input
 from regard.data.tmx import tmx_pairs
 from regard.errors import ConfigError, DataError
 
@@ -40,6 +38,14 @@ _FORMATS: dict[str, PairFormat] = {
 }
 _BLOCK = 1 << 20  # bytes read at once
 _LINE_BREAKS = re.compile(r"[\r\n]+")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+MOST_WHOLE = 1 << 30
+"""The memory for the lines of a file that is held whole, about: characters, and `_A_LINE` for each line."""
+_A_LINE = 64
+
+Digests = Mapping[str, str]
+"""Path of a file -> SHA-256 that its unpacked content must have."""
+NO_DIGESTS: Digests = {}
 
 
 def display_name(path: str | Path) -> str:
@@ -52,24 +58,31 @@ def read_pairs(
     target: str | Path | None = None,
     pairs: str | Path | None = None,
     languages: LanguagePair = (None, None),
+    digests: Digests = NO_DIGESTS,
 ) -> Iterator[Pair]:
-    """The pairs of `source` and `target`, or of the one file `pairs`, in order. Pair n is line (or TMX unit) n."""
+    """The pairs of `source` and `target`, or of the one file `pairs`, in order. Pair n is line (or TMX unit) n.
+
+    digests: a file that is listed and has other content is refused when its end is read.
+    """
     if pairs is None:
         assert source is not None, "read_pairs needs source and target, or pairs"
         assert target is not None, "read_pairs needs source and target, or pairs"
-        return _moses(source, target)
-    kind = pair_format(pairs)
+        return _moses(source, target, digests)
+    kind, digest = pair_format(pairs), digests.get(str(pairs))
     if kind == "tmx":
-        return _tmx(pairs, languages)
+        return _tmx(pairs, languages, digest)
     if kind == "jsonl":
-        return (parse_jsonl(line, pairs, number, languages) for number, line in enumerate(read_lines(pairs), 1))
-    return (parse_tsv(line, pairs, number) for number, line in enumerate(read_lines(pairs), 1))
+        return _jsonl(pairs, languages, digest)
+    return (parse_tsv(line, pairs, number) for number, line in enumerate(read_lines(pairs, digest), 1))
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 file without their "\\n"; a byte-order mark at the start is dropped."""
+def read_lines(path: str | Path, digest: str | None = None) -> Iterator[str]:
+    """The lines of a UTF-8 file without their "\\n"; a byte-order mark at the start is dropped.
+
+    digest: the SHA-256 that the file must have; other content is refused when its end is read.
+    """
     number = 1
-    for block in _blocks(path):
+    for block in _blocks(path, digest):
         # UTF-16 of ASCII text is UTF-8 too, with a NUL after each letter. A few bytes tell nothing.
         if block.count(0) > max(3, NUL_SHARE * len(block)):
             raise DataError(
@@ -89,12 +102,29 @@ def read_parallel(paths: Sequence[str | Path], relation: str = "translate") -> l
     if [str(path) for path in paths].count(STDIN) > 1:
         others = "one of the two sides as a file" if len(paths) == 2 else "all but one as files"
         raise ConfigError(f"standard input '-' can be read only once; give {others}")
-    rows = list(zip_longest(*map(read_lines, paths)))  # in step, so that pipes from one process do not block
+    rows = list(zip_longest(*map(_bounded, paths)))  # in step, so that pipes from one process do not block
     columns = [[row[place] for row in rows if row[place] is not None] for place in range(len(paths))]
     for path, lines in zip(paths, columns, strict=True):
         if len(lines) != len(columns[0]):
             raise DataError(_unequal(paths[0], path, relation)(len(columns[0]), len(lines)))
     return [[line.removesuffix("\r") for line in lines] for lines in columns]
+
+
+def read_all(path: str | Path, most: int = MOST_WHOLE) -> list[str]:
+    """All lines of a file, for callers that hold them in memory. More than `most` is refused."""
+    return list(_bounded(path, most))
+
+
+def _bounded(path: str | Path, most: int = MOST_WHOLE) -> Iterator[str]:
+    size = 0
+    for number, line in enumerate(read_lines(path), 1):
+        size += len(line) + _A_LINE
+        if size > most:
+            raise DataError(
+                f"{display_name(path)}:{number}: up to here about {most:,} bytes of memory, and all of the text would be "
+                "held at once; split the file"
+            )
+        yield line
 
 
 def read_raw(path: str | Path) -> Iterator[bytes]:
@@ -103,18 +133,40 @@ def read_raw(path: str | Path) -> Iterator[bytes]:
         yield from block.split(b"\n")
 
 
-def _blocks(path: str | Path) -> Iterator[bytes]:
-    """Blocks of whole lines, without byte-order mark and without the last "\\n" of each block."""
-    with open_bytes(path) as file:
-        reader = cast(BufferedIOBase, file)  # `read1` does not wait for a full block: a person may be typing
-        start = reader.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
+def read_cut(path: str | Path, longest: int) -> Iterator[tuple[bytes, bool]]:
+    """The lines as bytes, each with whether it was longer than `longest` bytes and was cut there, before a whole character."""
+    for block in _blocks(path, longest=longest):
+        for line in block.split(b"\n"):
+            yield (line, False) if len(line) <= longest else (_whole_characters(line[:longest]), True)
+
+
+def _whole_characters(raw: bytes) -> bytes:
+    """Bytes of UTF-8 that were cut, without the last character if it has several bytes."""
+    for back in range(1, min(4, len(raw)) + 1):
+        if raw[-back] & 0xC0 != 0x80:  # the first byte of a character
+            return raw[:-back] if raw[-back] >= 0xC0 else raw
+    return raw
+
+
+def _blocks(path: str | Path, digest: str | None = None, longest: int | None = None) -> Iterator[bytes]:
+    """Blocks of whole lines, without byte-order mark and without the last "\\n" of each block.
+
+    longest: of a longer line a part that is longer, too, stands for it; so memory is bounded.
+    """
+    with open_bytes(path, digest, LONGEST_LINE if longest is None else ENDLESS_LINE) as file:
+        start = file.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         unfinished: list[bytes] = []  # parts of a line whose end is not read yet
-        for block in chain([start], iter(lambda: reader.read1(_BLOCK), b"")):
+        size = 0
+        # `read1` does not wait for a full block: a person may be typing.
+        for block in chain([start], iter(lambda: file.read1(_BLOCK), b"")):
             lines, newline, rest = block.rpartition(b"\n")
             if newline:
                 yield b"".join([*unfinished, lines])
-                unfinished = []
+                unfinished, size = [], 0
             unfinished.append(rest)
+            size += len(rest)
+            if longest is not None and size > longest:
+                unfinished, size = [b"".join(unfinished)[: longest + 1]], longest + 1
         if last := b"".join(unfinished):
             yield last
 
@@ -169,7 +221,7 @@ def parse_tsv(line: str, path: str | Path, number: int) -> Pair:
 
 
 def parse_jsonl(line: str, path: str | Path, number: int, languages: LanguagePair) -> Pair:
-    """The pair of `{"translation": {"en": .., "de": ..}}` or `{"source": .., "target": ..}`."""
+    """The pair of `{"translation": {"en": .., "de": ..}}` or `{"source": .., "target": ..}`, surrogates as they are."""
     where = f"{display_name(path)}:{number}"
     if not line.strip():
         return "", ""
@@ -214,8 +266,9 @@ def zip_equal(
         yield left, right
 
 
-def _moses(source: str | Path, target: str | Path) -> Iterator[Pair]:
-    for left, right in zip_equal(read_lines(source), read_lines(target), _unequal(source, target)):
+def _moses(source: str | Path, target: str | Path, digests: Digests) -> Iterator[Pair]:
+    left_lines, right_lines = (read_lines(path, digests.get(str(path))) for path in (source, target))
+    for left, right in zip_equal(left_lines, right_lines, _unequal(source, target)):
         # The "\r" of a Windows line end is not part of the sentence.
         yield left.removesuffix("\r"), right.removesuffix("\r")
 
@@ -230,38 +283,53 @@ def _unequal(left: str | Path, right: str | Path, relation: str = "translate") -
     return message
 
 
-def _tmx(path: str | Path, languages: LanguagePair) -> Iterator[Pair]:
+def _jsonl(path: str | Path, languages: LanguagePair, digest: str | None) -> Iterator[Pair]:
+    told = False
+    for number, line in enumerate(read_lines(path, digest), 1):
+        pair = parse_jsonl(line, path, number, languages)
+        sound = without_surrogates(pair)
+        if sound != pair and not told:
+            told = True
+            warnings.warn(
+                f"{display_name(path)}:{number}: half of a surrogate pair, which is no character; it is read as U+FFFD "
+                "(told once a file; `regard data check` lists the lines)",
+                stacklevel=2,
+            )
+        yield sound
+
+
+def without_surrogates(pair: Pair) -> Pair:
+    """The pair with U+FFFD for each half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
+    return _without_surrogates(pair[0]), _without_surrogates(pair[1])
+
+
+def _without_surrogates(text: str) -> str:
+    try:
+        text.encode("utf-8")  # many times faster than a search, and nearly every text passes
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
+
+
+def _tmx(path: str | Path, languages: LanguagePair, digest: str | None) -> Iterator[Pair]:
     source, target = languages
-    with open_bytes(path) as file:
+    with open_bytes(path, digest) as file:
         if source is None or target is None:
             raise DataError(f"{display_name(path)}: a TMX file holds many languages; set {LANGUAGE_SETTINGS}")
         for left, right in tmx_pairs(file, display_name(path), source, target):
             yield _LINE_BREAKS.sub(" ", left), _LINE_BREAKS.sub(" ", right)
 
 
-@contextmanager
-def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
-    """A file or standard input, opened for reading bytes; .gz is unpacked. An `OSError` becomes a `DataError`."""
-    name = display_name(path)
-    try:
-        if str(path) == STDIN:
-            yield sys.stdin.buffer
-        elif str(path).endswith(".gz"):
-            with gzip.open(path, "rb") as packed:
-                yield cast(BinaryIO, packed)
-        else:
-            with Path(path).open("rb") as file:
-                yield file
-    except FileNotFoundError:
-        raise DataError(f"{name}: no such file; check the path") from None
-    except IsADirectoryError:
-        raise DataError(f"{name}: a directory; give a text file") from None
-    except PermissionError:
-        raise DataError(f"{name}: not permitted to read; change its permissions or copy it") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: damaged gzip file ({_one_line(str(error))}); copy it again") from None
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read: {error.strerror or error}; check the path") from None
+def open_bytes(
+    path: str | Path, digest: str | None = None, longest_line: int = LONGEST_LINE
+) -> AbstractContextManager[Readable]:
+    """A file or standard input, opened for reading bytes; .gz is unpacked. What cannot be read is a `DataError`.
+
+    digest: the SHA-256 that the unpacked content must have. longest_line: a longer line is refused; TMX need not have lines.
+    """
+    has_lines = not str(path).removesuffix(".gz").lower().endswith(".tmx")
+    place = None if str(path) == STDIN else path
+    return open_input(place, display_name(path), longest_line if has_lines else None, digest)
 
 
 def _one_line(message: str) -> str:

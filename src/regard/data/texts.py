@@ -7,7 +7,6 @@
 Writing holds one chunk of text in memory. It reads no text files.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -17,14 +16,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpus import OFFSET, damaged_file, memory_map
+from regard.data.corpus import OFFSET, MappedFiles, damaged_file, read_description, stored_type
 from regard.data.encoding import id_type
+from regard.errors import ResourceError
 from regard.files import to_json
 from regard.text.lines import newline_of
 from regard.text.tokenizer import Tokenizer
 
 FORMAT = 1
 DESCRIPTION = "texts.json"
+FILES = (DESCRIPTION, "ids", "offsets")
 CHUNK_LINES = 20_000
 
 Documents = Literal["file", "line"]
@@ -45,17 +46,20 @@ class TextCorpus:
     """The encoded documents that `write_texts` wrote to a directory."""
 
     def __init__(self, directory: Path) -> None:
+        self.files = MappedFiles()
         path = directory / DESCRIPTION
         try:
-            description = json.loads(path.read_text(encoding="utf-8"))
+            description = read_description(path)
             self.counts = TextCounts(**description["counts"])
-            self.ids: NDArray[np.integer[Any]] = memory_map(
-                directory / "ids", np.dtype(description["type"]), self.counts.tokens
+            self.ids: NDArray[np.integer[Any]] = self.files.map(
+                directory / "ids", stored_type(description["type"]), self.counts.tokens
             )
-            self.offsets: NDArray[np.int64] = memory_map(
+            self.offsets: NDArray[np.int64] = self.files.map(
                 directory / "offsets", OFFSET, int(description["documents"]) + 1
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except ResourceError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             raise damaged_file(path) from None
 
     @property

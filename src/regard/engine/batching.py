@@ -13,22 +13,32 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+OUTPUT_TOKENS = (
+    1 << 17
+)  # hypotheses times their longest length, of a batch: bounds the memory of wide beams and long outputs
 FAST_BATCH_TOKENS = 1536  # source tokens: larger batches do not fit the caches of a core
 
 
-def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+def length_batches(
+    lengths: Sequence[int], batch_tokens: int, outputs: Sequence[int] | None = None
+) -> Iterator[list[int]]:
     """Batches of indices into `lengths`, the longest sequences first. Every index occurs once.
 
     A batch takes B x (longest + 1 for the end mark) tokens with padding: at most `batch_tokens`, unless a single sequence is longer.
-    With the longest first, a lack of memory shows at once.
+    With the longest first, a lack of memory shows at once. outputs: how many tokens a search may keep for each; a batch has at most
+    `OUTPUT_TOKENS` of them, unless a single sequence has more.
     """
     check_count("batch_tokens", batch_tokens)
     batch: list[int] = []
+    largest = 0
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens:
+        wanted = 0 if outputs is None else max(largest, outputs[index])
+        too_much = (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens if batch else False
+        if too_much or (batch and (len(batch) + 1) * wanted > OUTPUT_TOKENS):
             yield batch
-            batch = []
+            batch, wanted = [], 0 if outputs is None else outputs[index]
         batch.append(index)
+        largest = wanted
     if batch:
         yield batch
 

@@ -15,6 +15,8 @@ from regard.text.vocabulary import Vocabulary
 
 Ids = list[int]
 
+MOST_PHRASES = 100  # of one text: the time to compare them grows with their square
+
 
 class ConstraintWarning(UserWarning):
     """A prefix or a phrase was dropped, because no output can have it."""
@@ -36,6 +38,9 @@ class TextConstraints:
             raise SearchError(
                 "phrases holds one text where a list of phrases is expected: write [['..', '..'], ['..']]"
             )
+        if any(len(wanted) > MOST_PHRASES for wanted in phrases or ()):
+            number, wanted = next((n, wanted) for n, wanted in enumerate(phrases or ()) if len(wanted) > MOST_PHRASES)
+            raise SearchError(f"text {number + 1} has {len(wanted):,} phrases: give at most {MOST_PHRASES}")
         self._prefixes = prefixes if prefixes is not None and any(prefixes) else None
         self._phrases = phrases if phrases is not None and any(phrases) else None
         self._prefix_ids = [tokenizer.encode(prefix) if prefix else [] for prefix in self._prefixes or [""] * texts]
@@ -100,7 +105,7 @@ def suppressed_ids(vocabulary: Vocabulary, pieces: Sequence[str]) -> tuple[int, 
     """The ids of suppressed pieces. A `SearchError` names an unknown piece and the most similar known one."""
     for piece in pieces:
         if piece not in vocabulary:
-            near = difflib.get_close_matches(piece, vocabulary.pieces, n=1, cutoff=0.0)
+            near = difflib.get_close_matches(piece[:100], vocabulary.pieces, n=1, cutoff=0.0)
             raise SearchError(f"suppress = {piece!r}: no piece of the vocabulary; did you mean {near[0]!r}?")
     return tuple(vocabulary.id_of(piece) for piece in pieces if vocabulary.id_of(piece) != vocabulary.pad)
 

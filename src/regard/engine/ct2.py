@@ -7,14 +7,19 @@ ranked here. So a beam ends when k hypotheses have finished and the most probabl
 A call has one maximum length for a batch of sentences of similar length. A result within its own sentence's limit is the result of that
 sentence alone; the other sentences are searched again with their own limit.
 
+A time limit or a stop signal is looked at between the tokens of greedy search. A beam of CTranslate2 cannot be interrupted: they are looked
+at between its batches, which are then smaller. At the time limit the batches that run are awaited; a stop signal leaves them behind.
+
 Shapes: k hypotheses.
 """
 
 import math
 import os
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,10 +28,13 @@ from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision, converted, reach
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
+from regard.errors import ResourceError
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
+from regard.search.interruption import Interruption, SearchStopped, StopSignal
 from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
+from regard.text.vocabulary import END
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -35,9 +43,15 @@ Ids = Sequence[int]
 Outputs = list[tuple[list[str], float]]
 """Hypotheses as pieces and log p, the most probable first."""
 
-SUPPORTED = {"beam", "alpha", "nbest", "max_length", "seed"}  # a seed has no effect without sampling
+SUPPORTED = {"beam", "alpha", "nbest", "max_length", "time_limit", "seed"}  # a seed has no effect without sampling
 ONLY_TORCH = tuple(name for name, field in FIELDS.items() if name not in SUPPORTED and not field.metadata["only_for"])
 UNSCORED = (math.nan,)
+INTERRUPTIBLE_TOKENS = (
+    FAST_BATCH_TOKENS // 4
+)  # source tokens of a batch that a time limit or a stop signal may have to wait for
+_LOOK_SECONDS = 0.002
+NOTHING: Outputs = [([], 0.0)]
+"""The output of a sentence whose search the time limit ended before it began."""
 _SEARCHES: "weakref.WeakSet[Ct2Search]" = weakref.WeakSet()
 _LEFT_BY_FORK: "list[ctranslate2.Translator]" = []
 
@@ -77,34 +91,66 @@ class Ct2Search:
         options: SearchOptions,
         batch_tokens: int,
         scores: bool = True,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first. limits: the maximum output length of each, in tokens.
 
         scores=False: scores may be NaN. Greedy search then computes no probabilities, which saves a tenth of its time.
         """
+        interruption = Interruption.of(options.time_limit, stopped)
         if options.beam == 1 and not scores:
-            return self._unscored(sources, limits, options, batch_tokens)
-        outputs_of = self._ask(sources, limits, options, batch_tokens, everything=False)
+            hypotheses = self._unscored(sources, limits, options, batch_tokens, interruption)
+        else:
+            hypotheses = self._scored(sources, limits, options, batch_tokens, interruption)
+        return hypotheses if interruption is None else interruption.marked(hypotheses)
+
+    def _scored(
+        self,
+        sources: Sequence[Ids],
+        limits: Sequence[int],
+        options: SearchOptions,
+        batch_tokens: int,
+        interruption: Interruption | None,
+    ) -> list[list[Hypothesis]]:
+        outputs_of = self._ask(sources, limits, options, batch_tokens, interruption, everything=False)
         results: dict[int, list[Hypothesis]] = {}
         beyond: dict[int, list[int]] = {}  # limit -> the sentences whose results exceed it
         for number, outputs in enumerate(outputs_of):
             limit = limits[number]
-            if all(len(pieces) <= limit for pieces, _ in outputs):
+            if interruption is not None and interruption.was_cut(number):
+                results[number] = self._cut_at(limit, [], outputs, options)
+            elif all(len(pieces) <= limit for pieces, _ in outputs):
                 results[number] = self._ranked(outputs, [], options)
             else:
                 beyond.setdefault(limit, []).append(number)
         for limit, numbers in beyond.items():
-            again = self._search_to(limit, [sources[number] for number in numbers], options, batch_tokens)
+            further = None if interruption is None else interruption.again()
+            again = self._search_to(limit, [sources[number] for number in numbers], options, batch_tokens, further)
             results.update(zip(numbers, again, strict=True))
+            if interruption is not None and further is not None:
+                for number in (number for place, number in enumerate(numbers) if further.was_cut(place)):
+                    finished = [output for output in outputs_of[number] if len(output[0]) <= limit]
+                    results[number] = self._cut_at(limit, finished, outputs_of[number], options)
+                    interruption.cut([number])
         return [results[number] for number in range(len(sources))]
 
+    def _cut_at(self, limit: int, finished: Outputs, outputs: Outputs, options: SearchOptions) -> list[Hypothesis]:
+        """The hypotheses of a sentence whose search was interrupted: finished ones first, then the beginnings of the others."""
+        cut = [(pieces[:limit], logprob) for pieces, logprob in outputs if (pieces, logprob) not in finished]
+        return self._ranked(finished, cut, options)
+
     def _search_to(
-        self, limit: int, sources: list[Ids], options: SearchOptions, batch_tokens: int
+        self,
+        limit: int,
+        sources: list[Ids],
+        options: SearchOptions,
+        batch_tokens: int,
+        interruption: Interruption | None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of sentences that reach their common limit: finished ones first, then those cut at the limit."""
         limits = [limit] * len(sources)
-        ended = self._ask(sources, limits, options, batch_tokens, everything=True)
-        cut = self._ask(sources, [limit - 1] * len(sources), options, batch_tokens, everything=True)
+        ended = self._ask(sources, limits, options, batch_tokens, interruption, everything=True)
+        cut = self._ask(sources, [limit - 1] * len(sources), options, batch_tokens, interruption, everything=True)
         results = []
         for all_ended, all_cut in zip(ended, cut, strict=True):
             finished = [(pieces, logprob) for pieces, logprob in all_ended if len(pieces) <= limit]
@@ -116,14 +162,19 @@ class Ct2Search:
         return results
 
     def _unscored(
-        self, sources: Sequence[Ids], limits: Sequence[int], options: SearchOptions, batch_tokens: int
+        self,
+        sources: Sequence[Ids],
+        limits: Sequence[int],
+        options: SearchOptions,
+        batch_tokens: int,
+        interruption: Interruption | None,
     ) -> list[list[Hypothesis]]:
         """Greedy search. Its tokens do not depend on the limit, so a longer output is simply cut at the limit."""
         results = []
-        outputs = self._ask(sources, limits, options, batch_tokens, everything=False, scores=False)
-        for [(pieces, _)], limit in zip(outputs, limits, strict=True):
-            tokens = self._ids_of(pieces[:limit])
-            results.append([Hypothesis(tokens, math.nan, math.nan, finished=len(pieces) <= limit)])
+        outputs = self._ask(sources, limits, options, batch_tokens, interruption, everything=False, scores=False)
+        for number, ([(pieces, _)], limit) in enumerate(zip(outputs, limits, strict=True)):
+            finished = len(pieces) <= limit and not (interruption is not None and interruption.was_cut(number))
+            results.append([Hypothesis(self._ids_of(pieces[:limit]), math.nan, math.nan, finished=finished)])
         return results
 
     def _ranked(self, finished: Outputs, cut: Outputs, options: SearchOptions) -> list[Hypothesis]:
@@ -141,14 +192,16 @@ class Ct2Search:
         limits: Sequence[int],
         options: SearchOptions,
         batch_tokens: int,
+        interruption: Interruption | None,
         *,
         everything: bool,  # return all hypotheses that finish or reach the limit; the search stops only there
         scores: bool = True,  # else NaN
     ) -> list[Outputs]:
         """Hypotheses of at most one token more than the largest limit of their batch."""
         likeliest_only = options.alpha == 0.0 and options.nbest == 1
-        pending: list[tuple[int, Any]] = []
-        for batch in length_batches([len(ids) for ids in sources], min(batch_tokens, FAST_BATCH_TOKENS)):
+        between_tokens = interruption if options.beam == 1 else None
+
+        def submit(batch: list[int]) -> list[tuple[int, int, Any]]:
             steps = max(limits[number] for number in batch) + 1
             patience = steps + 1 if everything and options.beam > 1 else 1  # more than can ever finish
             answers = self._translator.translate_batch(
@@ -162,15 +215,59 @@ class Ct2Search:
                 max_decoding_length=steps,
                 min_decoding_length=0,
                 return_scores=scores,
+                return_end_token=between_tokens is not None,  # it tells what has ended from what was interrupted
+                callback=None if between_tokens is None else _callback(between_tokens),
             )
-            pending += zip(batch, answers, strict=True)
+            return [(number, steps, answer) for number, answer in zip(batch, answers, strict=True)]
+
+        tokens = min(batch_tokens, FAST_BATCH_TOKENS if interruption is None else INTERRUPTIBLE_TOKENS)
+        kept = [options.beam * (limit + 1) for limit in limits]
+        batches = length_batches([len(ids) for ids in sources], tokens, kept)
         outputs_of: dict[int, Outputs] = {}
-        with activity("translating", len(pending), "sentences") as progress:
-            for number, answer in pending:
+        with activity("translating", len(sources), "sentences") as progress:
+            for number, steps, answer in self._answers(submit, batches, interruption):
                 result = answer.result()
-                outputs_of[number] = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
+                outputs = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
+                if between_tokens is not None:
+                    [(pieces, logprob)] = outputs
+                    if pieces and pieces[-1] == END:
+                        pieces.pop()
+                    elif len(pieces) < steps:
+                        between_tokens.cut([number])
+                    outputs = [(pieces, logprob)]
+                outputs_of[number] = outputs
                 progress.advance()
-        return [outputs_of[number] for number in range(len(sources))]
+        if interruption is not None:
+            interruption.cut(number for number in range(len(sources)) if number not in outputs_of)
+        return [outputs_of.get(number, NOTHING) for number in range(len(sources))]
+
+    def _answers(
+        self,
+        submit: Callable[[list[int]], list[tuple[int, int, Any]]],
+        batches: Iterator[list[int]],
+        interruption: Interruption | None,
+    ) -> Iterator[tuple[int, int, Any]]:
+        """The (number, steps, answer) of all batches, in order. With an interruption, few batches are submitted at a time."""
+        if interruption is None:
+            yield from [item for batch in batches for item in submit(batch)]
+            return
+        running: deque[list[tuple[int, int, Any]]] = deque()
+        late = False
+        while True:
+            while len(running) < 2 * self._workers and not late:
+                late = interruption.due()
+                batch = None if late else next(batches, None)
+                if batch is None:
+                    break
+                running.append(submit(batch))
+            if not running:
+                return
+            for number, steps, answer in running.popleft():
+                while not answer.done():
+                    interruption.due()  # a stop signal
+                    time.sleep(_LOOK_SECONDS)
+                yield number, steps, answer
+            interruption.due()
 
     @property
     def _translator(self) -> "ctranslate2.Translator":
@@ -182,23 +279,41 @@ class Ct2Search:
         import ctranslate2
 
         model = str(converted(self._bundle, self._precision))
-        with ThreadPoolExecutor(
-            1
-        ) as thread:  # it sets OpenMP's number of threads, which torch uses too, where it is made
-            return thread.submit(
-                ctranslate2.Translator,
-                model,
-                device="cpu",
-                compute_type=self._precision,
-                inter_threads=self._workers,
-                intra_threads=1,
-            ).result()
+        try:
+            # it sets OpenMP's number of threads, which torch uses too, where it is made
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(
+                    ctranslate2.Translator,
+                    model,
+                    device="cpu",
+                    compute_type=self._precision,
+                    inter_threads=self._workers,
+                    intra_threads=1,
+                ).result()
+        except (RuntimeError, MemoryError) as error:  # its files were checked a moment ago
+            reason = (str(error).splitlines() or ["out of memory"])[0]
+            raise ResourceError(
+                f"{model}: CTranslate2 cannot open it now: {reason}; free some memory or raise the limits (`ulimit -a`), "
+                "or use the torch engine"
+            ) from None
 
     def _reopen_after_fork(self) -> None:
         """Open the translator anew at the next search: a forked process has none of its threads."""
         self._opening = threading.Lock()
         if "_opened" in self.__dict__:
             _LEFT_BY_FORK.append(self.__dict__.pop("_opened"))  # its destructor would wait for those threads for ever
+
+
+def _callback(interruption: Interruption) -> Callable[[object], bool]:
+    """The function that CTranslate2 calls after each token of greedy search: whether the search ends here."""
+
+    def ends(_: object) -> bool:
+        try:
+            return interruption.due()
+        except SearchStopped:  # it must not pass through CTranslate2; `_answers` raises it
+            return True
+
+    return ends
 
 
 def _after_fork() -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 from regard.engine.constraints import TextConstraints
 from regard.errors import BundleError, DiskError, SearchError
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import StopSignal
 from regard.search.options import SearchOptions
 
 
@@ -31,10 +32,12 @@ class FastSearch(Protocol):
         options: SearchOptions,
         batch_tokens: int,
         scores: bool,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first.
 
         limits: the maximum output length of each, in tokens; scores=False: scores may be NaN.
+        stopped: looked at as often as the engine can.
         """
         ...
 
@@ -54,6 +57,7 @@ class FastPath:
         constraints: TextConstraints,
         batch_tokens: int,
         scores: bool,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]] | None:
         """The engine's hypotheses; None if there is no engine or it does not support this search."""
         engine = self._engine
@@ -66,7 +70,7 @@ class FastPath:
             return None
         if sources and not self._loaded():
             return None
-        return engine.search(sources, limits, options, batch_tokens, scores)
+        return engine.search(sources, limits, options, batch_tokens, scores, stopped)
 
     def prepare(self, options: SearchOptions) -> bool:
         """Load the engine now if it supports such a search, of whatever length. False: it is not used for it."""

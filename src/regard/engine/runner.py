@@ -19,6 +19,7 @@ from regard.search.constraints import Constraints
 from regard.search.exact import exact
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import Interruption, StopSignal
 from regard.search.logprobs import log_probabilities
 from regard.search.options import SearchOptions
 from regard.search.run import NO_CONSTRAINTS, run_search
@@ -62,6 +63,7 @@ class Runner:
         numbers: Sequence[int],
         constraints: Constraints = NO_CONSTRAINTS,
         watch: Watcher | None = None,
+        stopped: StopSignal | None = None,
     ) -> list[list[Hypothesis]]:
         """`run_search` for these sources."""
         with self._resident.evaluating() as network:
@@ -74,6 +76,7 @@ class Runner:
                 source_lengths=[len(ids) for ids in sources],  # without the end mark, which needs no coverage
                 constraints=constraints,
                 watch=watch,
+                stopped=stopped,
             )
 
     def exact(self, source: Ids, options: SearchOptions, *, limit: int, watch: BranchWatcher) -> Hypothesis:
@@ -86,6 +89,7 @@ class Runner:
                 width=options.beam,
                 node_limit=options.node_limit,
                 watch=watch,
+                interruption=Interruption.of(options.time_limit, None),
             )
         return hypothesis
 

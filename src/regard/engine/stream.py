@@ -18,17 +18,41 @@ Result = TypeVar("Result")
 Work = Callable[[int, list[int], list[Item]], list[Result]]
 
 SMALLEST_WINDOW, LARGEST_WINDOW = 256, 4096  # lines
+WINDOW_SIZE = 2 << 20  # bytes, after which a window has no further line
 
 
-def windows(items: Iterable[Item], first: int = 0, largest: int = LARGEST_WINDOW) -> Iterator[list[Item]]:
+def windows(
+    items: Iterable[Item],
+    first: int = 0,
+    largest: int = LARGEST_WINDOW,
+    size: Callable[[Item], int] | None = None,
+) -> Iterator[list[Item]]:
     """Items from number `first` on, in windows: small at the start, for quick first results, then larger, for better batches.
 
-    The end of a window depends only on its beginning, so a resumed stream has the same windows.
+    The end of a window depends only on its beginning and its items, so a resumed stream has the same windows. size: bytes of an item; long
+    items make windows of few, which bounds memory. An exception of the source is raised after the items before it.
     """
-    iterator = iter(items)
-    while window := list(islice(iterator, min(max(first, SMALLEST_WINDOW), largest))):
+    failures: list[Exception] = []
+    iterator = _until_failure(items, failures)
+    while window := _until(WINDOW_SIZE, islice(iterator, min(max(first, SMALLEST_WINDOW), largest)), size):
         yield window
         first += len(window)
+    for failure in failures:
+        raise failure
+
+
+def _until(most: int, items: Iterable[Item], size: Callable[[Item], int] | None) -> list[Item]:
+    """The first items, until together they have `most` bytes or more."""
+    if size is None:
+        return list(items)
+    taken: list[Item] = []
+    total = 0
+    for item in items:
+        taken.append(item)
+        total += size(item)
+        if total >= most:
+            break
+    return taken
 
 
 def streamed(

@@ -13,6 +13,7 @@ from regard.errors import DataError
 from regard.metrics.scores import METRICS, with_added
 from regard.metrics.significance import RESAMPLES, PairedTest, counted_metric, paired_test, resampled_scores
 from regard.settings import last_parts
+from regard.tasks.run_files import read_metrics, read_rows, row_with
 from regard.tasks.runs import METRICS_FILE
 from regard.tasks.table import TASKS
 
@@ -35,6 +36,15 @@ class RunResult:
     def task(self) -> str:
         return str(self.settings.get("task", "translate"))
 
+    @property
+    def size(self) -> int:
+        """The size of the test set."""
+        key = TASKS[self.task].results.size[0]
+        size = self.metrics.get(key)
+        if not isinstance(size, int):
+            raise DataError(f"{self.directory / METRICS_FILE}: no {key!r}; leave {self.directory} out")
+        return size
+
 
 @dataclass(frozen=True)
 class Row:
@@ -50,9 +60,8 @@ class Row:
     def measured(self, name: str) -> list[float]:
         """A number of metrics.json, or `sentences_per_second` of decoding, for each run that has it."""
         if name == "sentences_per_second":
-            timed = [run.metrics for run in self.runs if run.metrics.get("decoding_seconds")]
-            size = TASKS[self.runs[0].task].results.size[0]
-            return [metrics[size] / metrics["decoding_seconds"] for metrics in timed]
+            timed = [run for run in self.runs if run.metrics.get("decoding_seconds")]
+            return [run.size / run.metrics["decoding_seconds"] for run in timed]
         return [float(run.metrics[name]) for run in self.runs if run.metrics.get(name) is not None]
 
 
@@ -79,41 +88,20 @@ def is_finished(directory: Path) -> bool:
 
 def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
     """Read the results of a finished run."""
-    metrics = _object(directory / METRICS_FILE, _text(directory / METRICS_FILE))
+    metrics = read_metrics(directory)
     file = TASKS[str(settings.get("task", "translate"))].results
     if file.columns is None:
         return RunResult(directory, settings, metrics, [], [], [])
     path = directory / file.name
-    rows = [_object(path, line) for line in _text(path).split("\n") if line]
-    try:
-        columns = [[_joined(row[name]) for row in rows] for name in file.columns]
-    except KeyError as error:
-        raise DataError(f"{path}: a line without {error}; run `regard train` again with another --out") from None
+    rows = read_rows(path, row_with(file.columns))
     if not rows:
         raise DataError(f"{path}: no {file.size[1]} in it; leave {directory} out")
-    return RunResult(directory, settings, metrics, *columns)
+    return RunResult(directory, settings, metrics, *([_joined(row[name]) for row in rows] for name in file.columns))
 
 
-def _joined(value: Any) -> str:
+def _joined(value: str | list[str]) -> str:
     """A text; the items of a list are joined by tabs."""
-    return "\t".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as UTF-8 text: {error}; leave {path.parent} out") from None
-
-
-def _object(path: Path, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: damaged, not valid JSON: {error}; leave {path.parent} out") from None
-    if not isinstance(value, dict):
-        raise DataError(f"{path}: damaged, holds {type(value).__name__} in place of an object; leave {path.parent} out")
-    return value
+    return "\t".join(value) if isinstance(value, list) else value
 
 
 def compare_runs(
@@ -186,7 +174,7 @@ def compare_runs(
         resamples=resamples,
         signatures={name: row.signature for name, row in counted.items() if row.signature is not None},
         test_set=str(results[0].metrics.get("set", "test")),
-        sentences=len(lengths) or int(results[0].metrics[task.results.size[0]]),
+        sentences=len(lengths) or results[0].size,
         unit=task.results.size[1],
         buckets=buckets,
     )
@@ -254,10 +242,12 @@ def differing(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def row_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """The name of each row, such as `norm=post optimizer=adam`. Keys are shortened to their last part where that is unique."""
     short = last_parts({key for row in settings for key in row})
-    return [" ".join(f"{short[key]}={shown(value)}" for key, value in row.items()) or "default" for row in settings]
+    return [
+        " ".join(f"{short[key]}={setting_text(value)}" for key, value in row.items()) or "default" for row in settings
+    ]
 
 
-def shown(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """The value of a setting as text."""
     if value is None:
         return "none"

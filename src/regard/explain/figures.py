@@ -5,6 +5,7 @@ The suffix of the file chooses SVG, PNG or PDF. The same logs give the same SVG,
 
 import io
 import math
+import os
 import statistics
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -254,9 +255,23 @@ def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
 def require_matplotlib() -> None:
     """Refuse to draw where matplotlib is not installed."""
     try:
-        import matplotlib  # noqa: F401
+        _import_matplotlib()
     except ImportError:
         raise RegardError("figures are drawn by matplotlib, which is missing: pip install 'regard[figures]'") from None
+
+
+def _import_matplotlib() -> None:
+    """Import matplotlib, which would read and obey a `matplotlibrc` in the current directory, whoever put it there."""
+    if not os.path.lexists("matplotlibrc"):
+        import matplotlib
+    else:
+        before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        os.chdir(os.path.dirname(__file__))
+        try:
+            import matplotlib  # noqa: F401
+        finally:
+            os.fchdir(before)
+            os.close(before)
 
 
 @contextmanager

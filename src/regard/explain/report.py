@@ -3,14 +3,12 @@
 `page_data` converts the report to the JSON that the scripts of `page/` read by name. Names and units of scores are part of the data.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from regard.errors import DataError
 from regard.explain.curves import Event, events_of_kind, logged_scores, samples_over_time, training_curves
 from regard.explain.document import document, to_json_types
 from regard.explain.flow import gradient_flow
@@ -29,30 +27,6 @@ SCRIPTS = (
     *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
-
-
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """The objects of a log.jsonl. An incomplete last line is ignored."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot read the log ({error.strerror}); name a run directory that holds one"
-        ) from error
-    events: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            event = json.loads(line)
-        except ValueError as error:
-            if number == len(lines):  # no newline follows: the writer was stopped here
-                break
-            raise DataError(f"{path}:{number}: not a JSON object; remove the line or restore the log") from error
-        if not isinstance(event, dict):
-            raise DataError(f"{path}:{number}: not a JSON object; remove the line or restore the log")
-        events.append(event)
-    return events
 
 
 def write_report(report: Report, path: Path) -> None:

@@ -9,6 +9,8 @@ from regard.explain.explain import explain
 from regard.explain.records import Report
 from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
+from regard.settings import Record
+from regard.tasks.run_files import TranslationRow
 
 EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
 """Task -> the function that explains one input."""
@@ -18,6 +20,10 @@ ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], 
 
 REPORT_PAGES: dict[str, ReportPage] = {"translate": add_translation_views, "generate": add_language_views}
 """Task -> the function that adds its views to the report of a run."""
+
+
+ROWS: dict[str, type[Record]] = {"translate": TranslationRow}
+"""Task -> the record of a line of its result file, where the views of the report read more of it than text."""
 
 
 def explain_served(served: Any, *given: Any, **options: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard.errors import LONGEST_MESSAGE, shown
 from regard.explain.comparison import Comparison, Row
 from regard.files import to_json
 from regard.metrics.scores import METRICS, Metric
@@ -34,6 +35,11 @@ class Table:
     headings: Sequence[str]
     cells: Sequence[Sequence[str]]
 
+    def __post_init__(self) -> None:
+        """Escape the names and values of others: whatever the table is written as."""
+        object.__setattr__(self, "headings", [shown(heading) for heading in self.headings])
+        object.__setattr__(self, "cells", [[shown(cell) for cell in row] for row in self.cells])
+
 
 def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
     """The tables of scores and costs and, with `by_length`, of scores by source length."""
@@ -52,10 +58,8 @@ def notes(comparison: Comparison) -> list[str]:
             f"difference and p: {METRICS[comparison.metric].table_heading} against {comparison.baseline}, paired bootstrap, "
             f"{comparison.resamples:,} resamples of the sentences" + (" and of the runs" if several else "")
         )
-    return [
-        *lines,
-        *(f"{METRICS[name].table_heading}: {signature}" for name, signature in comparison.signatures.items()),
-    ]
+    signatures = [f"{METRICS[name].table_heading}: {text}" for name, text in comparison.signatures.items()]
+    return [shown(line, LONGEST_MESSAGE) for line in (*lines, *signatures)]
 
 
 def _tested(comparison: Comparison) -> bool:

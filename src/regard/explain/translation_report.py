@@ -76,6 +76,10 @@ def _last_samples(events: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
     """The samples of the last validation."""
     for event in reversed(events):
         if event.get("event") == "validated":
-            samples: Sequence[Row] = event["samples"]
+            samples: Sequence[Row] = [sample for sample in event.get("samples") or () if _is_pair(sample)]
             return samples
     return []
+
+
+def _is_pair(sample: Row) -> bool:
+    return "source" in sample and "reference" in sample

@@ -19,7 +19,7 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.width = width
-        self.register_buffer("table", ops.sinusoidal(torch.arange(512), width), persistent=False)
+        self.register_buffer("table", ops.sinusoidal(torch.arange(512, device="cpu"), width), persistent=False)
         self.table: Tensor
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:

@@ -18,7 +18,7 @@ from regard.models.config import (
 )
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
-from regard.models.markov import Markov
+from regard.models.markov import Markov, check_values
 from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel
 from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
@@ -83,9 +83,8 @@ def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int)
 
 def counted_model(config: MarkovConfig, vocabulary: int, tables: Mapping[str, Tensor]) -> Counted:
     """The counted model of stored tables. A `ValueError` names a table that does not fit."""
-    if config.skips:
-        return SkipMarkov(vocabulary, config.skips, tables)
-    model = Markov(vocabulary, tables)
-    if model.order != config.order:
+    model: Counted = SkipMarkov(vocabulary, config.skips, tables) if config.skips else Markov(vocabulary, tables)
+    if isinstance(model, Markov) and model.order != config.order:
         raise ValueError(f"tables of order {model.order}, not {config.order}")
+    check_values(tables, vocabulary - 1)
     return model

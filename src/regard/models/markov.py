@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.models.counting import NONE, Ids, Places, count_sequences, count_tokens
 from regard.models.network import NextToken, StepRecord, sentences_of
+from regard.models.shapes import Shape, is_table_of_keys, markov_shapes
 from regard.models.smoothing import Floats, Smoothing, estimate
 from regard.ops.probe import Probe
 
@@ -90,7 +91,8 @@ class Markov(NextToken):
         super().__init__()
         self.target_pad = self.start_token = vocabulary - 1
         self.order = (len(tables) - 1) // 3
-        _check_tables(tables, self.order, self.target_pad)
+        stored = {name: tuple(table.shape) for name, table in tables.items()}
+        check_sizes(tables, markov_shapes(self.order, self.target_pad, stored))
         self.names = tuple(tables)
         self._unseen: tuple[int, ...] | None = None
         for name, table in tables.items():
@@ -191,25 +193,27 @@ def as_table(values: Table) -> Shaped[Tensor, " M"]:
     return torch.from_numpy(values if values.dtype == np.int64 else values.astype(np.float32))
 
 
-def _check_tables(tables: Mapping[str, Tensor], order: int, outputs: int) -> None:
-    """Raise a `ValueError` that names a table which is missing or does not fit the others."""
-    contexts = outputs + 1
-    expected: dict[str, int | None] = {"words": outputs}
-    for length in range(1, order + 1):
-        keys = tables.get(f"{length}.keys")
-        size = None if keys is None else len(keys)
-        expected |= {f"{length}.keys": size, f"{length}.probabilities": size, f"{length}.rest": contexts}
-        contexts = size or 0
-    check_sizes(tables, expected)
-
-
-def check_sizes(tables: Mapping[str, Tensor], expected: Mapping[str, int | None]) -> None:
+def check_sizes(tables: Mapping[str, Tensor], expected: Mapping[str, Shape]) -> None:
     """Raise a `ValueError` that names a table which is missing, unknown or of the wrong size."""
-    for name, size in expected.items():
-        if name not in tables or size is None:
+    for name, shape in expected.items():
+        if name not in tables:
             raise ValueError(f"no table {name!r}")
-        if tables[name].shape != (size,):
-            raise ValueError(f"{name} is {list(tables[name].shape)}, not [{size}]")
+        if tables[name].shape != shape:
+            raise ValueError(f"{name} is {list(tables[name].shape)}, not {list(shape)}")
     unknown = sorted(tables.keys() - expected.keys())
     if unknown:
         raise ValueError(f"unknown table {unknown[0]!r}")
+
+
+def check_values(tables: Mapping[str, Tensor], outputs: int) -> None:
+    """Raise a `ValueError` that names a table with impossible numbers. Its tables are of the right sizes."""
+    for name, table in tables.items():
+        if not is_table_of_keys(name):
+            if not (table.isfinite() & (table >= 0)).all():
+                raise ValueError(f"{name} holds what is not a probability")
+            continue
+        prefix = name.removesuffix("keys")
+        contexts = outputs + 1 if name == "pairs" else len(tables[f"{prefix}rest"])
+        ascending = bool((table[1:] > table[:-1]).all())
+        if not ascending or (len(table) and not 0 <= int(table[0]) <= int(table[-1]) < contexts * outputs):
+            raise ValueError(f"{name} holds what is not the key of a context and a word")

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from regard.models.counting import CHUNK, NONE, Ids, Places, Sequences, merged
 from regard.models.markov import Markov, MarkovState, Successors, Table, as_table, check_sizes
 from regard.models.network import NextToken, StepRecord, sentences_of
+from regard.models.shapes import skip_shapes
 from regard.models.smoothing import Floats, Smoothing, discounted, discounts
 from regard.ops.attention import attend
 from regard.ops.masks import additive
@@ -41,9 +42,7 @@ class SkipMarkov(NextToken):
         self.skips = skips
         first = {name.removeprefix("first."): table for name, table in tables.items() if name.startswith("first.")}
         mine = {name: table for name, table in tables.items() if not name.startswith("first.")}
-        sizes = {name: len(mine[name]) if name in mine else None for name in ("pairs", "keys")}
-        pairs, keys = sizes["pairs"], sizes["keys"]
-        check_sizes(mine, {"pairs": pairs, "votes": pairs, "keys": keys, "probabilities": keys, "rest": pairs})
+        check_sizes(mine, skip_shapes({name: tuple(table.shape) for name, table in mine.items()}))
         self.first = Markov(vocabulary, first)
         for name, table in mine.items():
             self.register_buffer(name, table)

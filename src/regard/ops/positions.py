@@ -67,5 +67,5 @@ def relative_buckets(
 
 def _angles(positions: Shaped[Tensor, " T"], width: int) -> Float[Tensor, "T h"]:
     """p w_k with w_k = 10000^(-2k/D), k = 0 .. D/2 - 1; in double precision, which not every device has, so on the CPU."""
-    frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2, dtype=torch.float64) / width)
+    frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2, dtype=torch.float64, device="cpu") / width)
     return positions.cpu().to(torch.float64)[:, None] * frequencies

@@ -21,6 +21,7 @@ from regard.search.expansion import Expansion, Watcher
 from regard.search.filters import Filters
 from regard.search.finished import FinishedHypotheses
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import Interruption
 from regard.search.live import first_hypotheses
 from regard.search.logprobs import log_probabilities
 from regard.search.ranking import LengthForm, Ranking
@@ -46,6 +47,7 @@ def beam(
     phrases: Sequence[Sequence[Sequence[int]]] | None = None,
     record: bool = False,
     watch: Watcher | None = None,
+    interruption: Interruption | None = None,
 ) -> list[list[Hypothesis]]:
     """Up to `nbest` hypotheses per sentence, best first by `Ranking(alpha, form, coverage)`.
 
@@ -69,6 +71,10 @@ def beam(
     with_attention = record or coverage > 0.0
     live = first_hypotheses(stepper, source)
     for step in range(int(limits.max()) + 1):  # one more, for the end mark of an output of the maximum length
+        if interruption is not None and interruption.due() and step:
+            finished.cut_all(live)
+            interruption.cut(live.sentence.tolist())
+            break
         logits, live.state, step_record = stepper.step(live.tokens, live.state, with_attention)
         live.look(step_record)
         gains = log_probabilities(logits)

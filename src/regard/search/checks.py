@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 NODE_LIMIT = 20_000  # of an exact search
 
+LEAST_TEMPERATURE, LARGEST_TEMPERATURE = 0.001, 1000.0  # beyond them the divided logits leave the range of float32
 LARGEST_ALPHA = 10.0  # beyond it only length counts, and |y|^alpha leaves the range of float32
 
 
@@ -51,9 +52,10 @@ def check_groups(width: int, groups: int, diversity: float) -> None:
 
 def check_sampling(temperature: float, top_k: int, top_p: float, samples: int, seed: int) -> None:
     """The options of sampling."""
-    if not (math.isfinite(temperature) and temperature > 0.0):
+    if not LEAST_TEMPERATURE <= temperature <= LARGEST_TEMPERATURE:
         raise SearchError(
-            f"temperature = {temperature!r}: must be above 0; for the most probable token use greedy search, a beam of 1"
+            f"temperature = {temperature!r}: must be above 0; it may be {LEAST_TEMPERATURE:g} to {LARGEST_TEMPERATURE:g}, "
+            "and for the most probable token use greedy search, a beam of 1"
         )
     check_count("top_k", top_k, least=0)
     if not 0.0 < top_p <= 1.0:

@@ -21,6 +21,7 @@ from regard.search.checks import NODE_LIMIT, check_count, length_limits
 from regard.search.expansion import Branching, BranchWatcher
 from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, Proof, make_hypothesis
+from regard.search.interruption import Interruption
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.ranking import Ranking
 from regard.search.stepper import StateT, Stepper
@@ -38,6 +39,7 @@ def exact(
     node_limit: int = NODE_LIMIT,
     filters: Filters | None = None,
     watch: BranchWatcher | None = None,
+    interruption: Interruption | None = None,
 ) -> list[list[Hypothesis]]:
     """The most probable output of each sentence, of at most `max_length` tokens and an end mark, with its `proof`.
 
@@ -46,11 +48,15 @@ def exact(
     """
     check_count("node_limit", node_limit)
     limits = length_limits(max_length, source.shape[0], source.device)
-    beam_answers = beam(stepper, source, width=width, alpha=0.0, max_length=max_length, filters=filters)
+    beam_answers = beam(
+        stepper, source, width=width, alpha=0.0, max_length=max_length, filters=filters, interruption=interruption
+    )
     filtered = None if filters is None or not beam_answers else filters.ready(limits, stepper.end_token)
     results = []
     for row, ([first_answer], limit) in enumerate(zip(beam_answers, limits.tolist(), strict=True)):
-        tree = _Tree(stepper, source[row : row + 1], row, limit, node_limit, first_answer, filtered, watch)
+        tree = _Tree(
+            stepper, source[row : row + 1], row, limit, node_limit, first_answer, filtered, watch, interruption
+        )
         results.append([tree.search()])
     return results
 
@@ -82,6 +88,7 @@ class _Tree(Generic[StateT]):
     best: Hypothesis
     filtered: ReadyFilters | None
     watch: BranchWatcher | None
+    interruption: Interruption | None
 
     def __post_init__(self) -> None:
         self._device = self.source.device
@@ -106,7 +113,7 @@ class _Tree(Generic[StateT]):
             if not self._backtrack():
                 return replace(self.best, proof=Proof(len(self._parents), proved=self.best.finished))
             room = self.node_limit - len(self._parents)
-            if not room:
+            if not room or self._out_of_time():
                 return replace(self.best, proof=Proof(len(self._parents), proved=False))
             count = min(TOGETHER, room)
             batch, self._waiting[-1] = self._waiting[-1].part(0, count), self._waiting[-1].part(count)
@@ -119,6 +126,13 @@ class _Tree(Generic[StateT]):
                 pairs = zip(batch.parents.tolist(), batch.tokens.tolist(), strict=True)
                 generated = self._ids([[*self._generated(parent), token] for parent, token in pairs])
                 logits, state = self._read(generated)
+
+    def _out_of_time(self) -> bool:
+        """Whether the time limit ends the search here."""
+        if self.interruption is None or not self.interruption.due():
+            return False
+        self.interruption.cut([self.sentence])
+        return True
 
     def _expand(self, batch: _Waiting, generated: Tensor, logits: Tensor) -> _Waiting:
         """The continuations of a batch, generated [n, t], that are above the bound. Updates the best output if one of them ends better."""
@@ -162,6 +176,8 @@ class _Tree(Generic[StateT]):
         state = self.stepper.start(self.source).reorder(self._ids([0]), together)
         starts = torch.full((len(generated), 1), self.stepper.start_token, dtype=torch.long, device=self._device)
         for column in torch.cat([starts, generated], dim=1).unbind(dim=1):
+            if self.interruption is not None:
+                self.interruption.due()  # a stop signal; the time limit waits for these few steps
             logits, state, _ = self.stepper.step(column[None], state)
         return logits, state
 

@@ -5,6 +5,8 @@ It is feasible only for a few tokens. It is the oracle for tests of the other se
 Shapes: S source, k partial sequences of the same length, t tokens each, V outputs.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from regard.errors import SearchError
 from regard.search.checks import check_count, length_limits
 from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
+from regard.search.interruption import Interruption
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
@@ -30,6 +33,7 @@ def exhaustive(
     form: LengthForm = "power",
     nbest: int = 1,
     filters: Filters | None = None,
+    interruption: Interruption | None = None,
 ) -> list[list[Hypothesis]]:
     """The `nbest` of all sequences of at most `max_length` tokens and an end mark, by `Ranking(alpha, form)`.
 
@@ -40,7 +44,10 @@ def exhaustive(
     ranking = Ranking(alpha, form)
     filtered = None if filters is None or not len(limits) else filters.ready(limits, stepper.end_token)
     # One sentence at a time, to bound memory.
-    return [_search(stepper, source, row, limit, ranking, nbest, filtered) for row, limit in enumerate(limits.tolist())]
+    return [
+        _search(stepper, source, row, limit, ranking, nbest, filtered, interruption)
+        for row, limit in enumerate(limits.tolist())
+    ]
 
 
 def _search(
@@ -51,6 +58,7 @@ def _search(
     ranking: Ranking,
     nbest: int,
     filtered: ReadyFilters | None,
+    interruption: Interruption | None,
 ) -> list[Hypothesis]:
     device = source.device
     state = stepper.start(source[row : row + 1])
@@ -60,6 +68,9 @@ def _search(
     best: list[Hypothesis] = []
     unfinished = make_hypothesis((), 0.0, ranking=ranking, finished=False)
     for length in range(max_length + 1):
+        if interruption is not None and interruption.due() and length:
+            interruption.cut([row])
+            break
         logits, state, _ = stepper.step(tokens, state)
         vocabulary = logits.shape[-1]
         if length == 0:
@@ -92,15 +103,15 @@ def _search(
 
 
 def _check_space(vocabulary: int, max_length: int) -> None:
-    space = vocabulary**max_length
-    if space > LARGEST_SPACE:
-        fits = max((length for length in range(1, max_length) if vocabulary**length <= LARGEST_SPACE), default=0)
+    fits = int(math.log(LARGEST_SPACE) / math.log(max(2, vocabulary)) + 1e-9)  # of a vocabulary of 1 only one is there
+    if vocabulary > 1 and max_length > fits:
         shorter = f"lower max_length to {fits} or " if fits else ""
         raise SearchError(
-            f"exhaustive search of {vocabulary} tokens to max_length = {max_length} has {_count(space)} sequences, above the limit of "
-            f"{LARGEST_SPACE:,}; {shorter}use beam search"
+            f"exhaustive search of {vocabulary} tokens to max_length = {max_length} has {_count(vocabulary, max_length)} sequences, "
+            f"above the limit of {LARGEST_SPACE:,}; {shorter}use beam search"
         )
 
 
-def _count(number: int) -> str:
-    return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"
+def _count(vocabulary: int, length: int) -> str:
+    digits = length * math.log10(vocabulary)
+    return f"{vocabulary**length:,}" if digits < 15 else f"about 10^{int(digits)}"

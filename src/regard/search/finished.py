@@ -66,6 +66,11 @@ class FinishedHypotheses:
             rows, columns = left.nonzero(as_tuple=True)
             self._keep(live, rows, columns, live.logprobs[rows, columns], finished=False)
 
+    def cut_all(self, live: Live[StateT]) -> None:
+        """`cut` for all sentences, between two steps."""
+        self._ended = set()
+        self.cut(live, torch.ones_like(live.sentence, dtype=torch.bool))
+
     def complete(self, sentence: Tensor, best: Tensor, led: Tensor) -> Tensor:
         """[b]: whether a sentence is done, by the stop rule.
 

@@ -11,6 +11,7 @@ from regard.search.checks import length_limits
 from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
 from regard.search.filters import Filters
 from regard.search.hypothesis import Hypothesis, make_hypothesis
+from regard.search.interruption import Interruption
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
@@ -28,6 +29,7 @@ def greedy_steps(
     record: bool = False,
     watch: Watcher | None = None,
     expansions: bool = True,
+    interruption: Interruption | None = None,
 ) -> Steps:
     """One hypothesis per sentence. It is unfinished if no end mark follows token number `max_length`.
 
@@ -51,6 +53,10 @@ def greedy_steps(
     tokens = torch.full((sentences, 1), stepper.start_token, dtype=torch.long, device=device)  # [b, 1]
     state = stepper.start(source)
     for step in range(steps):
+        if interruption is not None and interruption.due() and step:
+            lengths[alive] = step
+            interruption.cut(alive.tolist())
+            break
         logits, state, step_record = stepper.step(tokens, state, record)
         # Log-softmax and then max: measured faster than logsumexp and argmax.
         possible = log_probabilities(logits[:, 0])  # [b, V]

@@ -40,6 +40,8 @@ class Hypothesis:
     """log p of each token and of the end mark; None if the search does not record them."""
     proof: Proof | None = None
     """The proof of an exact search."""
+    timed_out: bool = False
+    """Whether the time limit ended the search of its sentence: a longer search may find a better output."""
 
 
 def make_hypothesis(

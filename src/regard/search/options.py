@@ -3,77 +3,116 @@
 To add an option: add a field and its line in `SearchKeywords` here, implement it in its search, and pass it on in `run.py`. No torch.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypedDict
 
 from regard.errors import SearchError
-from regard.search.checks import NODE_LIMIT, check_beam, check_count, check_groups, check_sampling
+from regard.search.checks import (
+    LARGEST_ALPHA,
+    LARGEST_TEMPERATURE,
+    NODE_LIMIT,
+    check_beam,
+    check_count,
+    check_groups,
+    check_sampling,
+)
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stopping import Stop, stop_rule
 
 
-def about(help: str, *, metavar: str | None = None, only_for: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """Metadata of a field: its help text, its metavar on the command line, and the options that it needs to have an effect."""
-    return {"help": help, "metavar": metavar, "only_for": only_for}
+def about(
+    help: str, *, metavar: str | None = None, only_for: tuple[str, ...] = (), most: float | None = None
+) -> Mapping[str, Any]:
+    """Metadata of a field: its help text, its metavar on the command line, and the options that it needs to have an effect.
+
+    most: the largest value, which the help text states; of a list, the largest number of entries.
+    """
+    if most is not None:
+        help = f"{help} At most {int(most):,}."
+    return {"help": help, "metavar": metavar, "only_for": only_for, "most": most}
 
 
 SAMPLING = ("sample", "mbr")
+MOST_HYPOTHESES = 1_000  # of one text: a beam, or samples
+LONGEST_OUTPUT = 10_000  # tokens
+MOST_POSITIONS = 1 << 18
+"""The most hypotheses of one text times their longest length: what a search keeps in memory for each position, it keeps so often."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """The options of a search. A value out of range is a `SearchError` that names it."""
 
-    beam: int = field(default=5, metadata=about("Hypotheses kept at each step; 1 is greedy."))
-    alpha: float = field(default=1.0, metadata=about("Scores are divided by length^alpha."))
+    beam: int = field(default=5, metadata=about("Hypotheses kept at each step; 1 is greedy.", most=MOST_HYPOTHESES))
+    alpha: float = field(default=1.0, metadata=about("Scores are divided by length^alpha.", most=LARGEST_ALPHA))
     length_form: LengthForm = field(default="power", metadata=about("power: |y|^alpha; wu: ((5 + |y|) / 6)^alpha."))
     coverage: float = field(
-        default=0.0, metadata=about("Weight of the penalty for source tokens not looked at; 0: none.")
+        default=0.0, metadata=about("Weight of the penalty for source tokens not looked at; 0: none.", most=1_000)
     )
     stop: Stop = field(default="likely", metadata=about("When a beam ends: likely, first (as many toolkits) or safe."))
     stop_after: int | None = field(
-        default=None, metadata=about("A beam ends when N hypotheses have finished, instead of by --stop.", metavar="N")
+        default=None,
+        metadata=about("A beam ends when N hypotheses have finished, instead of by --stop.", metavar="N", most=10_000),
     )
     nbest: int = field(
-        default=1, metadata=about("Print the N best as `line ||| text ||| F0=logprob ||| score`.")
+        default=1, metadata=about("Print the N best as `line ||| text ||| F0=logprob ||| score`.", most=MOST_HYPOTHESES)
     )  # where sampling, the samples drawn
-    groups: int = field(default=1, metadata=about("Diverse beam: groups that avoid each other's tokens."))
+    groups: int = field(
+        default=1, metadata=about("Diverse beam: groups that avoid each other's tokens.", most=MOST_HYPOTHESES)
+    )
     diversity: float = field(
-        default=0.5, metadata=about("For --groups: what a token of an earlier group costs.", only_for=("groups",))
+        default=0.5,
+        metadata=about("For --groups: what a token of an earlier group costs.", only_for=("groups",), most=1_000),
     )
     sample: bool = field(default=False, metadata=about("Draw from the model instead of searching."))
     temperature: float = field(
-        default=1.0, metadata=about("Of sampling: below 1 sharper, above 1 flatter.", only_for=SAMPLING)
+        default=1.0,
+        metadata=about("Of sampling: below 1 sharper, above 1 flatter.", only_for=SAMPLING, most=LARGEST_TEMPERATURE),
     )
     top_k: int = field(
-        default=0, metadata=about("Of sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING)
+        default=0,
+        metadata=about("Of sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING, most=1_000_000),
     )
     top_p: float = field(
-        default=1.0, metadata=about("Of sampling: only the likeliest tokens that make up p.", only_for=SAMPLING)
+        default=1.0, metadata=about("Of sampling: only the likeliest tokens that make up p.", only_for=SAMPLING, most=1)
     )
-    seed: int = field(default=0, metadata=about("Of sampling."))  # each text draws its own numbers, whatever its batch
+    seed: int = field(
+        default=0, metadata=about("Of sampling.", most=2**64 - 1)
+    )  # each text draws its own numbers, whatever its batch
     mbr: int = field(
-        default=0, metadata=about("Of N samples the one most like all of them (chrF); 0: no.", metavar="N")
+        default=0,
+        metadata=about("Of N samples the one most like all of them (chrF); 0: no.", metavar="N", most=MOST_HYPOTHESES),
     )
     exact: bool = field(default=False, metadata=about("The most probable output of all; reports on stderr."))
     node_limit: int = field(
-        default=NODE_LIMIT, metadata=about("For --exact: partial outputs continued, per line.", only_for=("exact",))
+        default=NODE_LIMIT,
+        metadata=about("For --exact: partial outputs continued, per line.", only_for=("exact",), most=100_000),
     )
     exhaustive: bool = field(
         default=False, metadata=about("The best of all outputs, each of them scored; needs a small --max-length.")
     )
-    min_length: int = field(default=0, metadata=about("Shortest output in tokens."))
+    min_length: int = field(default=0, metadata=about("Shortest output in tokens.", most=LONGEST_OUTPUT))
     max_length: int | None = field(
-        default=None, metadata=about("Longest output in tokens.")
+        default=None, metadata=about("Longest output in tokens.", most=LONGEST_OUTPUT)
     )  # None: 2 x source tokens + 10
     no_repeat: int = field(
-        default=0, metadata=about("No N tokens occur twice in the same order; 0: they may.", metavar="N")
+        default=0, metadata=about("No N tokens occur twice in the same order; 0: they may.", metavar="N", most=1_000)
     )
-    suppress: Sequence[str] = field(default=(), metadata=about("Never said; may be repeated.", metavar="PIECE"))
+    suppress: Sequence[str] = field(
+        default=(), metadata=about("Never said; may be repeated.", metavar="PIECE", most=1_000)
+    )
+    time_limit: float | None = field(
+        default=None,
+        metadata=about(
+            "Seconds that a batch may be searched for; then what there is ends it.", metavar="S", most=86_400
+        ),
+    )
 
     def __post_init__(self) -> None:
         Ranking(self.alpha, self.length_form, self.coverage)
+        self._check_bounds()
         by_width = not self.draws and not self.exhaustive and self.stop_after is None  # the beam gives the n best
         check_beam(self.beam, self.nbest if by_width else 1)
         stop_rule(self.stop, self.beam, 1)
@@ -89,8 +128,9 @@ class SearchOptions:
             check_count("max_length", self.max_length)
             if self.min_length > self.max_length:
                 raise SearchError(f"min_length = {self.min_length}: above max_length = {self.max_length}")
-        if isinstance(self.suppress, str):
-            raise SearchError(f"suppress = {self.suppress!r}: must be a list of pieces")
+        seconds = self.time_limit
+        if seconds is not None and not (isinstance(seconds, int | float) and math.isfinite(seconds) and seconds > 0.0):
+            raise SearchError(f"time_limit = {self.time_limit!r}: must be a number of seconds above 0")
         object.__setattr__(self, "suppress", tuple(self.suppress))  # so that equal options are equal
         self._check_together()
 
@@ -103,6 +143,21 @@ class SearchOptions:
     def kind(self) -> str:
         """The kind of search: the name of the option that selects it, or `beam`."""
         return (self._kinds() or ["beam"])[0]
+
+    @property
+    def width(self) -> int:
+        """The most hypotheses of one text that are kept at once."""
+        return (self.mbr or self.nbest) if self.draws else self.beam
+
+    def _check_bounds(self) -> None:
+        """Refuse values above the bounds of their fields, before anything is computed from them."""
+        if isinstance(self.suppress, str):
+            raise SearchError(f"suppress = {self.suppress!r}: must be a list of pieces")
+        for name, option in FIELDS.items():
+            value, most = getattr(self, name), option.metadata["most"]
+            size = len(value) if name == "suppress" else value
+            if most is not None and isinstance(size, int | float) and size > most:
+                raise SearchError(f"{name} = {value!r}: must be at most {int(most):,}")
 
     def _kinds(self) -> list[str]:
         kinds = {
@@ -128,6 +183,13 @@ class SearchOptions:
             raise SearchError(f"nbest = {self.nbest}: exact search has one answer; leave it out")
         if self.mbr and self.nbest > self.mbr:
             raise SearchError(f"nbest = {self.nbest}: above mbr = {self.mbr} samples; raise that")
+        longest = max(self.min_length, self.max_length or 0)
+        if self.width * (longest + 1) > MOST_POSITIONS:
+            name = "min_length" if self.max_length is None else "max_length"
+            raise SearchError(
+                f"{name} = {longest}: with {self.width:,} hypotheses a text takes more than {MOST_POSITIONS:,} tokens in memory; "
+                f"lower it to {MOST_POSITIONS // self.width - 1}, or keep fewer hypotheses"
+            )
         if self.exhaustive and self.max_length is None:
             raise SearchError("exhaustive search scores every output: give a small max_length, such as 3")
 
@@ -157,6 +219,7 @@ class SearchKeywords(TypedDict, total=False):
     max_length: int | None
     no_repeat: int
     suppress: Sequence[str]
+    time_limit: float | None
 
 
 FIELDS: dict[str, "Field[Any]"] = {option.name: option for option in fields(SearchOptions)}

@@ -18,6 +18,7 @@ from regard.search.expansion import Steps, Watcher, drive
 from regard.search.filters import Filters
 from regard.search.greedy import greedy_steps
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import Interruption, StopSignal
 from regard.search.options import SearchOptions
 from regard.search.sampling import sample_steps
 from regard.search.stepper import StateT, Stepper
@@ -35,11 +36,13 @@ def run_search(
     source_lengths: Sequence[int],
     constraints: Constraints = NO_CONSTRAINTS,
     watch: Watcher | None = None,
+    stopped: StopSignal | None = None,
 ) -> list[list[Hypothesis]]:
     """Up to `options.nbest` hypotheses for each sentence, best first. For minimum Bayes risk decoding, all samples.
 
     limits: the maximum output length of each, in tokens. numbers: the keys of each sentence's random numbers. source_lengths: the number of
     tokens of each source that the coverage penalty counts. watch: called with every step; exact and exhaustive search have no such steps.
+    stopped: looked at between steps; a search that it stops raises `SearchStopped`. `options.time_limit` begins now.
     """
     if goes_token_by_token(options, constraints):
         steps = search_steps(
@@ -50,8 +53,25 @@ def run_search(
             numbers=numbers,
             constraints=constraints,
             expansions=watch is not None,
+            stopped=stopped,
         )
         return drive(steps, watch)
+    interruption = Interruption.of(options.time_limit, stopped)
+    hypotheses = _search_whole(stepper, source, options, limits, source_lengths, constraints, watch, interruption)
+    return hypotheses if interruption is None else interruption.marked(hypotheses)
+
+
+def _search_whole(
+    stepper: Stepper[StateT],
+    source: Tensor,  # [B, S]
+    options: SearchOptions,
+    limits: Sequence[int],
+    source_lengths: Sequence[int],
+    constraints: Constraints,
+    watch: Watcher | None,
+    interruption: Interruption | None,
+) -> list[list[Hypothesis]]:
+    """The searches that revise what they have, and so do not go token by token."""
     max_length = torch.tensor(limits, device=source.device)
     filters = _filters(options, constraints)
     if options.exhaustive:
@@ -63,6 +83,7 @@ def run_search(
             form=options.length_form,
             nbest=options.nbest,
             filters=filters,
+            interruption=interruption,
         )
     if options.exact:
         return exact(
@@ -72,6 +93,7 @@ def run_search(
             width=options.beam,
             node_limit=options.node_limit,
             filters=filters,
+            interruption=interruption,
         )
     if options.groups > 1:
         return diverse(
@@ -89,6 +111,7 @@ def run_search(
             nbest=options.nbest,
             filters=filters,
             watch=watch,
+            interruption=interruption,
         )
     return beam(
         stepper,
@@ -105,6 +128,7 @@ def run_search(
         filters=filters,
         phrases=constraints.phrases,
         watch=watch,
+        interruption=interruption,
     )
 
 
@@ -123,14 +147,16 @@ def search_steps(
     numbers: Sequence[int],
     constraints: Constraints = NO_CONSTRAINTS,
     expansions: bool = True,
+    stopped: StopSignal | None = None,
 ) -> Steps:
     """`run_search` as a generator of steps, for streaming. Only for options that go token by token."""
     if not goes_token_by_token(options, constraints):
         raise SearchError("only greedy search and sampling go token by token")
     max_length = torch.tensor(limits, device=source.device)
     filters = _filters(options, constraints)
+    interruption = Interruption.of(options.time_limit, stopped)
     if options.draws:
-        return sample_steps(
+        steps = sample_steps(
             stepper,
             source,
             temperature=options.temperature,
@@ -144,16 +170,25 @@ def search_steps(
             filters=filters,
             sentences=numbers,
             expansions=expansions,
+            interruption=interruption,
         )
-    return greedy_steps(
-        stepper,
-        source,
-        max_length=max_length,
-        alpha=options.alpha,
-        form=options.length_form,
-        filters=filters,
-        expansions=expansions,
-    )
+    else:
+        steps = greedy_steps(
+            stepper,
+            source,
+            max_length=max_length,
+            alpha=options.alpha,
+            form=options.length_form,
+            filters=filters,
+            expansions=expansions,
+            interruption=interruption,
+        )
+    return steps if interruption is None else _marked(steps, interruption)
+
+
+def _marked(steps: Steps, interruption: Interruption) -> Steps:
+    """The same steps; the hypotheses of sentences that the time limit cut are marked."""
+    return interruption.marked((yield from steps))
 
 
 def _filters(options: SearchOptions, constraints: Constraints) -> Filters | None:

@@ -18,6 +18,7 @@ from regard.search.checks import check_sampling, length_limits
 from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
 from regard.search.filters import Filters
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
+from regard.search.interruption import Interruption
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
@@ -40,6 +41,7 @@ def sample_steps(
     sentences: Sequence[int] | None = None,
     watch: Watcher | None = None,
     expansions: bool = True,
+    interruption: Interruption | None = None,
 ) -> Steps:
     """`samples` hypotheses per sentence, best first, with repeats.
 
@@ -72,6 +74,12 @@ def sample_steps(
     tokens = torch.full((size, 1), stepper.start_token, dtype=torch.long, device=device)
     state = stepper.start(source)
     for step in range(steps):
+        if interruption is not None and interruption.due() and step:
+            lengths[alive[:, None], slots] = torch.where(
+                finished[alive[:, None], slots], lengths[alive[:, None], slots], step
+            )
+            interruption.cut(alive.tolist())
+            break
         logits, state, _ = stepper.step(tokens, state)
         logits = logits.expand(
             -1, slots.shape[1], -1

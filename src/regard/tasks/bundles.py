@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.config import BundleSettings, parse_config
+from regard.bundle.manifest import open_manifest
 from regard.bundle.opened import OpenBundle, parse_bundle
 from regard.tasks.table import TASKS
 from regard.text.build import TokenizerPair
@@ -21,13 +22,13 @@ def bundle_classes() -> Mapping[str, type[BundleSettings]]:
 
 
 def open_bundle(directory: Path, verify: bool = True) -> OpenBundle:
-    """The bundle in `directory`, without its weights. `verify=False` skips the check of the hashes."""
+    """The bundle in `directory`, without its weights. `verify=False` hashes only the files that are read now."""
     return parse_bundle(directory, bundle_classes(), verify)
 
 
 def read_config(directory: Path) -> Any:
     """The config of the bundle in `directory`, an object of its task's class."""
-    return parse_config(directory, bundle_classes())[0]
+    return parse_config(open_manifest(directory), bundle_classes())[0]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from regard.tasks.settings import FORMAT, changes_since, stored_format
 from regard.tasks.table import TASKS
 from regard.text.build import vocabulary_remarks
 from regard.text.config import OneTextConfig
-from regard.training.checkpoint import checkpoints
+from regard.training.checkpoint import checkpoints, require_run
 from regard.training.config import RunSettings
 from regard.training.events import Preparing
 from regard.training.objective import Evaluation, Objective
@@ -114,6 +114,7 @@ def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
 
 def _keep(out: Path, task: Task, objective: Objective, evaluation: Evaluation, cost: dict[str, Any]) -> None:
     """Write metrics.json and the results file of the task."""
+    require_run(out)
     best = read_pointer(out, "best")
     evaluation.metrics.update(
         **cost,

@@ -4,8 +4,6 @@ run/config.json  checkpoints/  latest  best  log.jsonl  metrics.json     sweep/s
 """
 
 import fcntl
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,14 +12,16 @@ from typing import Any, Literal
 
 from regard.bundle.locate import CHECKPOINTS, LOCK, read_pointer
 from regard.bundle.manifest import MANIFEST
-from regard.bundle.opened import WEIGHTS
-from regard.errors import ConfigError, TrainError
+from regard.bundle.weights import WEIGHTS
+from regard.errors import ConfigError, FileError, TrainError
 from regard.files import to_json, write_whole
+from regard.foreign import bounded_lines, open_regular, parse_json
 from regard.metrics.scores import LINE, METRICS, Metric, with_added
 from regard.settings import read_json
 from regard.tasks.table import TASKS
 
 CONFIG, METRICS_FILE, LATEST, LOG = "config.json", "metrics.json", "latest", "log.jsonl"
+_LARGEST = 1e300  # of a number in a damaged file
 SWEEP = "sweep.json"
 """The file of a sweep: the names of its cells in order."""
 
@@ -158,7 +158,7 @@ def run_state(run: Path) -> RunState:
         score=_score(task, metrics if finished else log.best, finished),
         changed=datetime.fromtimestamp(max(path.stat().st_mtime for path in files), UTC),
         extensions=tuple(
-            str(use.get("name")) for use in config.get("extensions") or [] if isinstance(use, dict) and "name" in use
+            str(use.get("name")) for use in _list(config.get("extensions")) if isinstance(use, dict) and "name" in use
         ),
     )
 
@@ -184,17 +184,16 @@ def _read_log(path: Path) -> _Log:
     log, last_step = _Log(), b""
     if not path.is_file():
         return log
-    with path.open("rb") as lines:
-        for line in lines:
-            if line.startswith(b'{"event": "step"') and line.endswith(b"\n"):
-                last_step = line
-                continue
-            event = _event(line)
-            if event.get("event") == "started":
-                log.parameters = _whole(event.get("parameters")) or None
-            elif event.get("event") == "validated" and event.get("best"):
-                log.best = event
-            log.advance(event)
+    for line in bounded_lines(path):
+        if line.startswith(b'{"event": "step"') and line.endswith(b"\n"):
+            last_step = line
+            continue
+        event = _event(line)
+        if event.get("event") == "started":
+            log.parameters = _whole(event.get("parameters")) or None
+        elif event.get("event") == "validated" and event.get("best"):
+            log.best = event
+        log.advance(event)
     log.advance(_event(last_step))
     return log
 
@@ -202,8 +201,8 @@ def _read_log(path: Path) -> _Log:
 def _event(line: bytes) -> dict[str, Any]:
     """The object of a line; empty for a damaged one."""
     try:
-        event = json.loads(line)
-    except ValueError:
+        event = parse_json(line.decode("utf-8"), "event")
+    except (FileError, UnicodeDecodeError):
         return {}
     return event if isinstance(event, dict) else {}
 
@@ -219,9 +218,14 @@ def _score(task: str, values: Mapping[str, Any] | None, finished: bool) -> tuple
     return None
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _finite(value: Any) -> float | None:
     """The value if it is a finite number, as a file that was damaged may have anything."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    is_number = isinstance(value, int | float) and abs(value) < _LARGEST  # NaN is not
+    return float(value) if is_number else None
 
 
 def _whole(value: Any) -> int | None:
@@ -233,13 +237,13 @@ def _saved_step(run: Path) -> int | None:
     """The step of the latest checkpoint."""
     latest = read_pointer(run, "latest")
     step = "" if latest is None else latest.name.removeprefix("step-")
-    return int(step) if step.isdecimal() else None
+    return int(step) if step.isascii() and step.isdecimal() and len(step) < 19 else None
 
 
 def _is_locked(run: Path) -> bool:
     """Whether a process is training in the directory."""
     try:
-        with (run / LOCK).open("rb") as lock:
+        with open_regular(run / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

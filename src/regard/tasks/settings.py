@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from regard.bundle.format1 import upgraded_config
 from regard.errors import ConfigError
-from regard.extensions import extensions_in_use
+from regard.extensions import extensions_in_use, stored_extensions
 from regard.settings import MEANINGLESS, choice_of, differences, first_error, groups_at, read_json, read_toml
 from regard.tasks.table import TASKS
 from regard.training.config import RunSettings
@@ -51,7 +51,7 @@ def stored_format(path: Path) -> int:
 
 def changes_since(path: Path, settings: RunSettings) -> list[str]:
     """How these settings, and the loaded extensions, differ from those of a run's config.json, as `a.b: old -> new`."""
-    stored = {use["name"]: use["sha256"] for use in read_json(path).get("extensions", [])}
+    stored = {use.name: use.sha256 for use in stored_extensions(read_json(path).get("extensions"), str(path))}
     loaded = {use.name: use.sha256 for use in extensions_in_use()}
     extensions = differences(
         *({f"extension {name}": sha256[:8] for name, sha256 in uses.items()} for uses in (loaded, stored))

@@ -13,8 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from regard.errors import TextError
+from regard.errors import FileError, TextError
 from regard.files import to_json, write_whole
+from regard.foreign import parse_json, read_bytes, refuse_exhausted
 from regard.text.char import CharTokenizer, learn_char
 from regard.text.config import Kind, OneTextConfig, TextConfig
 from regard.text.normalise import Form, normalise
@@ -27,7 +28,12 @@ _FORMAT = 1
 _SAMPLE_SEED = 20170612  # constant, so that preparing a corpus twice samples the same sentences
 _LEARNED_CHARACTERS = 10_000  # characters of a line that are used for learning; bounds the memory of the sample
 
+MODEL_BYTES = 256 << 20
+"""The largest file of a tokeniser: that of a million pieces is a tenth of it."""
+
 Item = TypeVar("Item")
+Reader = Callable[[str, int], bytes]
+"""(name of a file, the most bytes that it may have) -> its content."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +120,22 @@ def tokenizers_fingerprint(pair: TokenizerPair | None) -> dict[str, str]:
     return {"tokenizers": digest.hexdigest()}
 
 
-def load_tokenizers(directory: Path) -> TokenizerPair:
-    """The pair that was saved in `directory`; a `TextError` names the file that is missing or damaged."""
-    settings = _read_settings(directory / CONFIG_FILE)
+def load_tokenizers(directory: Path, read: Reader | None = None) -> TokenizerPair:
+    """The pair that was saved in `directory`; a `TextError` names the file that is missing or damaged.
+
+    read: reads the files of `directory`, for a caller that checks them.
+    """
+    files = _Files(directory, read or (lambda name, limit: _content(directory, name, limit)))
+    settings = _settings(files)
     if settings["joint"]:
-        tokenizer = _loaded(directory, "joint", settings)
+        tokenizer = _loaded(files, "joint", settings)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
-    return TokenizerPair(_loaded(directory, "source", settings), _loaded(directory, "target", settings), joint=False)
+    return TokenizerPair(_loaded(files, "source", settings), _loaded(files, "target", settings), joint=False)
+
+
+def read_tokenizer_settings(directory: Path, read: Reader) -> dict[str, Any]:
+    """The content of `tokenizer.json`: the kind of the tokenisers and their settings."""
+    return _settings(_Files(directory, read))
 
 
 def _named(pair: TokenizerPair) -> dict[str, Tokenizer]:
@@ -138,8 +153,34 @@ def _learned(config: OneTextConfig, lines: Sequence[str], where: str) -> Tokeniz
     return learn_subword(config, words, (normalise(line, config.form, config.lowercase) for line in lines))
 
 
-def _read_settings(path: Path) -> dict[str, Any]:
-    settings = _json_of(path)
+_ADVICE = "the file is damaged or of another version: copy the directory again, or train again"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of the tokenisers in a directory."""
+
+    directory: Path
+    read: Reader
+
+    def json(self, name: str) -> Any:
+        where = self.directory / name
+        try:
+            return parse_json(self.read(name, MODEL_BYTES).decode("utf-8"), where, limit=MODEL_BYTES)
+        except UnicodeDecodeError as error:
+            raise TextError(f"{where}: not valid JSON ({error}); {_ADVICE}") from None
+        except FileError as error:
+            raise TextError(f"{error}; {_ADVICE}") from None
+
+    def strings(self, name: str) -> list[str]:
+        items = self.json(name)
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise TextError(f"{self.directory / name}: not a JSON list of strings; {_ADVICE}")
+        return items
+
+
+def _settings(files: _Files) -> dict[str, Any]:
+    path, settings = files.directory / CONFIG_FILE, files.json(CONFIG_FILE)
     expected = {"format": (_FORMAT,), "kind": get_args(Kind), "form": get_args(Form)}
     expected |= {"joint": (True, False), "lowercase": (True, False)}
     if not isinstance(settings, dict):
@@ -148,47 +189,32 @@ def _read_settings(path: Path) -> dict[str, Any]:
         if settings.get(key) not in values:
             choice = ", ".join(json.dumps(value) for value in values)
             raise TextError(f"{path}: {key} = {json.dumps(settings.get(key))} is not one of {choice}; {_ADVICE}")
-    return settings
+    return {key: settings[key] for key in expected}
 
 
-_ADVICE = "the file is damaged or of another version: copy the directory again, or train again"
-
-
-def _loaded(directory: Path, name: str, settings: dict[str, Any]) -> Tokenizer:
+def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
     kind, form, lowercase = settings["kind"], settings["form"], settings["lowercase"]
-    path = directory / (f"{name}.vocab.json" if kind in ("word", "char") else f"{name}.spm")
+    listed = kind in ("word", "char")
+    file = f"{name}{'.vocab.json' if listed else '.spm'}"
+    content: Any = files.strings(file) if listed else files.read(file, MODEL_BYTES)
     try:
         if kind == "word":
-            return WordTokenizer(_strings_of(path), form, lowercase)
+            return WordTokenizer(content, form, lowercase)
         if kind == "char":
-            return CharTokenizer(_strings_of(path), form, lowercase)
-        return SubwordTokenizer(_bytes_of(path), kind, form, lowercase)
+            return CharTokenizer(content, form, lowercase)
+        return SubwordTokenizer(content, kind, form, lowercase)
     except TextError as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise TextError(f"{path}: {error}; {_ADVICE}") from None
+        raise TextError(f"{files.directory / file}: {error}; {_ADVICE}") from None
 
 
-def _strings_of(path: Path) -> list[str]:
-    items = _json_of(path)
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise TextError("not a JSON list of strings")
-    return items
-
-
-def _json_of(path: Path) -> Any:
+def _content(directory: Path, name: str, limit: int) -> bytes:
+    path = directory / name
     try:
-        return json.loads(_bytes_of(path).decode("utf-8"))
-    except ValueError as error:
-        if isinstance(error, TextError):
-            raise
-        raise TextError(f"{path}: not valid JSON ({str(error).splitlines()[0]}); {_ADVICE}") from None
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
+        return read_bytes(path, limit, root=directory)
+    except FileError as error:
+        raise TextError(str(error)) from None
     except OSError as error:
+        refuse_exhausted(path, error)
         raise TextError(
             f"{path}: cannot be read ({error.strerror}); it belongs to the tokeniser of the model"
         ) from None

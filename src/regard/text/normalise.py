@@ -1,4 +1,4 @@
-"""Text normalisation: Unicode form, no control characters, single spaces.
+"""Text normalisation: Unicode form, no control characters, single spaces. It takes linear time, whatever the text.
 
 Normalised text has no surrogate, no U+2581 (the space mark of the pieces) and no white space but single spaces between
 words. Everything downstream relies on this. It knows no tokeniser.
@@ -12,6 +12,12 @@ from typing import Literal
 Form = Literal["nfc", "nfkc", "none"]
 
 SPACE_MARK = "▁"  # U+2581, sentencepiece's visible space
+LONGEST_RUN = 256
+"""Combining marks in a row that are put in order. Ordering takes time with the square of their number; no language has so many."""
+
+_LEADING_MARKS = frozenset(
+    "\u0f73\u0f75\u0f81\uff9e\uff9f"
+)  # no marks themselves, but their decompositions begin with one
 
 # Control characters are dropped, except those that are white space (tab, line breaks, U+001C..U+001F, U+0085), and so
 # is the byte order mark. Format characters such as the joiners of emoji and Persian stay.
@@ -64,4 +70,24 @@ def _replaced(match: re.Match[str]) -> str:
 def _formed(text: str, form: Form) -> str:
     if form == "none" or text.isascii():
         return text
-    return unicodedata.normalize("NFC" if form == "nfc" else "NFKC", text)
+    name: Literal["NFC", "NFKC"] = "NFC" if form == "nfc" else "NFKC"
+    if len(text) > LONGEST_RUN:
+        if unicodedata.is_normalized(name, text):  # takes linear time: it stops where marks are out of order
+            return text
+        text = _shorten_runs(text)
+    return unicodedata.normalize(name, text)
+
+
+def _shorten_runs(text: str) -> str:
+    """The text with at most `LONGEST_RUN` combining marks in a row; the others are dropped."""
+    if all(len(word) <= LONGEST_RUN for word in text.split()):
+        return text
+    if not any(map(unicodedata.combining, text)) and _LEADING_MARKS.isdisjoint(text):
+        return text
+    kept: list[str] = []
+    run = 0
+    for character in text:
+        run = run + 1 if unicodedata.combining(character) or character in _LEADING_MARKS else 0
+        if run <= LONGEST_RUN:
+            kept.append(character)
+    return "".join(kept)

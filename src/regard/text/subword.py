@@ -13,6 +13,7 @@ from regard.errors import TextError
 from regard.text.char import frequent_characters
 from regard.text.config import Kind, OneTextConfig
 from regard.text.normalise import SPACE_MARK, Form, normalise
+from regard.text.protobuf import check_model
 from regard.text.vocabulary import BYTE_PIECES, PAD, RESERVED, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
@@ -44,13 +45,14 @@ class SubwordTokenizer:
         self.lowercase = lowercase
         self._model = model
         try:
+            check_model(model)
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
             pieces = [self._processor.id_to_piece(index) for index in range(self._processor.get_piece_size())]
             self.vocabulary = Vocabulary([*pieces, PAD])
             sound = all(piece in self.vocabulary for piece in BYTE_PIECES)
             # Damage that still parses, such as a changed flag, shows in a round trip.
             sound = sound and self.decode(self.encode(_PROBE)) == self.normalise(_PROBE)
-        except (RuntimeError, TextError, UnicodeDecodeError, KeyError, IndexError) as error:
+        except (RuntimeError, ValueError, KeyError, IndexError) as error:
             raise TextError(f"not a sentencepiece model ({_first_line(error)})") from None
         if not sound:
             raise TextError("not a sentencepiece model with byte fallback that gives a text back as it was")

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import REQUIRED, WEIGHTS
+from regard.bundle.opened import REQUIRED
 from regard.bundle.tensors import read_tensors
+from regard.bundle.weights import WEIGHTS
 
 
 class MovingAverage:
@@ -46,8 +47,7 @@ def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
     total: dict[str, Tensor] = {}
     last: dict[str, Tensor] = {}
     for directory in directories:
-        verify_manifest(directory, REQUIRED)
-        last = read_tensors(directory / WEIGHTS)
+        last = read_tensors(verify_manifest(directory, REQUIRED), WEIGHTS)
         for name, value in last.items():
             total[name] = total[name] + value.double() if name in total else value.double()
     return {

@@ -3,7 +3,6 @@
 A checkpoint is the directory `run/checkpoints/step-00001000/`. The files `run/latest` and `run/best` point to checkpoints.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,18 +13,38 @@ from torch import Tensor
 from regard.bundle.bundle import write_bundle
 from regard.bundle.config import BundleSettings
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
-from regard.bundle.manifest import verify_manifest, write_manifest
+from regard.bundle.manifest import Manifest, verify_manifest, write_manifest
 from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, REQUIRED, STATE_FILE
 from regard.bundle.tensors import read_tensors, write_tensors
-from regard.errors import BundleError
+from regard.errors import BundleError, TrainError
 from regard.files import remove_whole, to_json, whole_directory
+from regard.settings import Record
+from regard.training.progress import ProgressRecord
 
-_NAME = re.compile(r"step-\d{8,}")
+_NAME = re.compile(r"step-[0-9]{8,18}")
+
+
+class CheckpointState(Record):
+    """The JSON part of a checkpoint."""
+
+    progress: ProgressRecord
+    data: Any
+    """The key of the prepared corpus."""
+    threads: int
+    workers: int = 1
+    """Older checkpoints do not name them."""
+    torch: str
 
 
 def checkpoint_name(step: int) -> str:
     """The path of the checkpoint of a step, relative to the run."""
     return f"{CHECKPOINTS}/step-{step:08d}"
+
+
+def require_run(run: Path) -> None:
+    """Refuse to save into a run whose directory was removed while it was trained: its log and older checkpoints are gone."""
+    if not run.is_dir():
+        raise TrainError(f"{run}: the directory was removed while the run was trained; start the same command again")
 
 
 def write_checkpoint(
@@ -39,6 +58,7 @@ def write_checkpoint(
     codecs: Any,
 ) -> None:
     """Write a checkpoint to `run/name` and point `latest` to it."""
+    require_run(run)
     with whole_directory(run / name) as staging:
         write_bundle(staging, weights, config, codecs)
         write_tensors(staging / OPTIMISER_FILE, optimiser)
@@ -72,10 +92,9 @@ def newest_valid(run: Path, codec_files: Sequence[str] = ()) -> tuple[str | None
     return None, complaints
 
 
-def read_state(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_state(files: Manifest) -> tuple[dict[str, Tensor], CheckpointState]:
     """The optimiser's tensors and the JSON state."""
-    state: dict[str, Any] = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
-    return read_tensors(directory / OPTIMISER_FILE), state
+    return read_tensors(files, OPTIMISER_FILE), files.read_record(STATE_FILE, CheckpointState)
 
 
 def prune(run: Path, keep: int, save_every: int) -> None:

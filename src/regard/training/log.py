@@ -1,10 +1,10 @@
 """`log.jsonl`: one JSON object per event. A resumed run truncates it to the step of the checkpoint."""
 
-import json
 from pathlib import Path
 from typing import TextIO
 
 from regard.files import disk_errors, to_json_line, write_whole
+from regard.foreign import bounded_lines, parse_json
 from regard.training.events import Event
 
 
@@ -31,12 +31,12 @@ def cut_back(path: Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            try:
-                happened = int(json.loads(line)["step"])
-            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-                continue  # the half line of an interrupted write, or damage
-            if happened <= step:
-                kept.append(line.removesuffix("\n") + "\n")  # a disk that was full may have taken all but the end
+    for number, content in enumerate(bounded_lines(path), 1):
+        line = content.decode("utf-8", "replace")
+        try:
+            happened = int(parse_json(line, f"{path}:{number}")["step"])
+        except (ValueError, KeyError, TypeError, OverflowError):
+            continue  # the half line of an interrupted write, or damage
+        if happened <= step:
+            kept.append(line.removesuffix("\n") + "\n")  # a disk that was full may have taken all but the end
     write_whole(path, "".join(kept))

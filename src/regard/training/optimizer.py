@@ -55,6 +55,12 @@ class Optimizer:
         state = self.tensors()
         if unknown := sorted(tensors.keys() - state.keys()):
             raise TrainError(f"the checkpoint has optimiser state {unknown[0]!r}, which train.optimizer does not have")
+        for name, value in tensors.items():
+            if value.shape != state[name].shape:
+                raise TrainError(
+                    f"the checkpoint's optimiser state {name!r} is {list(value.shape)}, not {list(state[name].shape)}; "
+                    "restore it or use another checkpoint"
+                )
         for name, value in state.items():
             if name in tensors:  # a checkpoint before the first step has no state
                 value.copy_(tensors[name])

@@ -1,14 +1,31 @@
 """The progress of a run: its counters and its limits. A checkpoint stores it as JSON."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import NonNegativeFloat, NonNegativeInt
+
 from regard.data.examples import ExampleSet
+from regard.settings import Record
 from regard.training.config import TrainConfig
 
 FEW_STEPS = 100
 """Steps below which a run that is limited by epochs is worth a note: in so few a network learns next to nothing."""
+
+
+class ProgressRecord(Record):
+    """The counters of `Progress` as a checkpoint stores them."""
+
+    step: NonNegativeInt
+    epoch: NonNegativeInt
+    batch: NonNegativeInt
+    seconds: NonNegativeFloat
+    tokens: NonNegativeInt
+    best: float | None
+    best_step: NonNegativeInt
+    validations_without_improvement: NonNegativeInt
+    validated: NonNegativeInt
 
 
 @dataclass(slots=True)
@@ -50,8 +67,8 @@ class Progress:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Progress":
-        return cls(**{field.name: values[field.name] for field in fields(cls)})
+    def from_record(cls, record: ProgressRecord) -> "Progress":
+        return cls(**record.model_dump())
 
 
 def note_on_few_steps(config: TrainConfig, examples: ExampleSet) -> str | None:

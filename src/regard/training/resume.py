@@ -1,21 +1,21 @@
 """Makes the `TrainingJob` of a run: new, fine-tuned from a base model, or resumed from the newest undamaged checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.bundle.bundle import check_tensors, read_network, tensor_shapes
+from regard.bundle.bundle import read_network
 from regard.bundle.locate import CHECKPOINTS, write_pointer
-from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import FOR_RESUMING, REQUIRED, WEIGHTS, OpenBundle
-from regard.bundle.tensors import read_tensors
+from regard.bundle.manifest import Manifest, open_manifest, verify_manifest
+from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, REQUIRED, OpenBundle
+from regard.bundle.tensors import tensors_of
+from regard.bundle.weights import read_weights_file
 from regard.errors import BundleError, TrainError
 from regard.files import remove_leftovers
 from regard.training.average import MovingAverage
-from regard.training.checkpoint import checkpoint_name, newest_valid, prune, read_state
+from regard.training.checkpoint import CheckpointState, checkpoint_name, newest_valid, prune, read_state
 from regard.training.config import RunSettings
 from regard.training.forked import share_weights, team_size
 from regard.training.log import cut_back
@@ -79,20 +79,21 @@ def resumed_job(
 
 def _restore(job: TrainingJob, name: str) -> list[str]:
     """Restore the job from a checkpoint. Returns notes for the user."""
-    directory = job.run / name
-    memory, state = read_state(directory)
-    if state["data"] != job.objective.key:
+    files = open_manifest(job.run / name)
+    memory, state = read_state(files)
+    if state.data != job.objective.key:
         raise TrainError(
             f"{job.run}: the content of the data files has changed since this run was started; "
             "restore them to resume it, or choose another --out"
         )
-    weights = _weights(job, directory)
+    weights = _weights(job, files)
     raw = {key.removeprefix("weights/"): memory.pop(key) for key in list(memory) if key.startswith("weights/")}
+    _check_raw(files.directory / OPTIMISER_FILE, raw, weights)
     if job.average is not None:
         job.average.restore(weights)
     job.network.load_state_dict(raw or weights)
     job.optimizer.restore(memory)
-    job.progress = Progress.from_json(state["progress"])
+    job.progress = Progress.from_record(state.progress)
     write_pointer(job.run, "latest", name)
     lost = _point_at_best(job, name)
     if not lost:  # after an interruption between save and prune; damaged checkpoints stay, for inspection
@@ -100,16 +101,24 @@ def _restore(job: TrainingJob, name: str) -> list[str]:
     return [*lost, *_other_machine(state, job.workers)]
 
 
-def _weights(job: TrainingJob, directory: Path) -> dict[str, Tensor]:
+def _weights(job: TrainingJob, files: Manifest) -> dict[str, Tensor]:
     """The weights of a checkpoint, with all names of the network's state: the file has tied weights only once."""
     network = job.network
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    tensors = read_tensors(directory / WEIGHTS)
-    check_tensors(directory / WEIGHTS, tensors, tensor_shapes(job.objective.bundle))
-    network.load_state_dict(tensors, strict=False)
+    network.load_state_dict(tensors_of(*read_weights_file(files, job.objective.bundle)), strict=False)
     weights = {name: value.clone() for name, value in network.state_dict().items()}
     network.load_state_dict(before)
     return weights
+
+
+def _check_raw(path: Path, raw: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
+    """Refuse the weights beside an average whose names or shapes are not those of the network."""
+    shapes = {name: weight.shape for name, weight in weights.items()}
+    if raw and {name: weight.shape for name, weight in raw.items()} != shapes:
+        wrong = sorted(
+            name for name in raw.keys() | shapes.keys() if name not in raw or raw[name].shape != shapes.get(name)
+        )
+        raise TrainError(f"{path}: weights/{wrong[0]} does not fit the network; restore it or use another checkpoint")
 
 
 def _point_at_best(job: TrainingJob, name: str) -> list[str]:
@@ -133,10 +142,10 @@ def _point_at_best(job: TrainingJob, name: str) -> list[str]:
     return []
 
 
-def _other_machine(state: dict[str, Any], workers: int) -> list[str]:
+def _other_machine(state: CheckpointState, workers: int) -> list[str]:
     """Notes on differences of machine and versions that keep the run from repeating an uninterrupted one."""
-    before = {"workers": 1, **state}  # older checkpoints do not name the workers
     effect = {"workers": "dropout draws other units, so the run takes another course"}
+    before = {"threads": state.threads, "workers": state.workers, "torch": state.torch}
     now = {"threads": torch.get_num_threads(), "workers": workers, "torch": torch.__version__}
     return [
         f"resumed with {what} {value}, started with {before[what]}: {effect.get(what, 'results may differ in the last bits')}"

@@ -7,21 +7,24 @@ import fcntl
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import torch
 
 from regard.activity import activity
 from regard.bundle.bundle import resolve_device, save_bundle
+from regard.bundle.config import BundleSettings
 from regard.bundle.locate import CHECKPOINTS, LOCK, write_pointer
 from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED, OpenBundle
+from regard.bundle.weights import check_weights
 from regard.errors import BundleError, TrainError
 from regard.files import disk_errors
+from regard.foreign import open_regular
 from regard.training import tensorboard
 from regard.training.average import mean_weights
 from regard.training.checkpoint import checkpoints, step_of
@@ -164,18 +167,19 @@ def claimed(out: Path) -> Iterator[None]:
     """Only one process may train into a directory."""
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        lock = (out / LOCK).open("a")
+        lock = open_regular(out / LOCK, create=True)
     with lock:
         _lock(lock, out)
         try:
             yield
         finally:
-            if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
-                (out / LOCK).unlink()
-                out.rmdir()
+            with suppress(FileNotFoundError):  # somebody has removed the directory
+                if [path.name for path in out.iterdir()] == [LOCK]:  # nothing came of it: leave nothing behind
+                    (out / LOCK).unlink()
+                    out.rmdir()
 
 
-def _lock(file: TextIO, out: Path) -> None:
+def _lock(file: BinaryIO, out: Path) -> None:
     """Lock the file. Waits up to a second for the processes of a run that was just killed."""
     deadline = time.monotonic() + 1.0
     while True:
@@ -201,7 +205,7 @@ def _try_average(job: TrainingJob) -> None:
         if (step_of(directory) % config.save_every == 0 and step_of(directory) > 0)  # step 0 is the base
         or step_of(directory) == job.progress.step
     ]
-    averaged = [directory for directory in regular[-config.average :] if _is_sound(directory)]
+    averaged = [directory for directory in regular[-config.average :] if _is_sound(directory, job.objective.bundle)]
     if len(averaged) < 2:
         return
     weights = mean_weights(averaged)
@@ -214,10 +218,10 @@ def _try_average(job: TrainingJob) -> None:
         write_pointer(job.run, "best", f"{CHECKPOINTS}/average")
 
 
-def _is_sound(checkpoint: Path) -> bool:
-    """Whether a checkpoint is undamaged. A damaged one causes a warning, not an error at the end of a run."""
+def _is_sound(checkpoint: Path, config: BundleSettings) -> bool:
+    """Whether a checkpoint is undamaged and of this network. Another one causes a warning, not an error at the end of a run."""
     try:
-        verify_manifest(checkpoint, REQUIRED)
+        check_weights(verify_manifest(checkpoint, REQUIRED), config)
     except BundleError as error:
         warnings.warn(f"{error}; the average is made without it", stacklevel=2)
         return False

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.activity import activity
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches, padded
-from regard.engine.input_length import MAX_TOKENS
+from regard.engine.input_length import MAX_TOKENS, most_characters
 from regard.engine.resident import Evaluable, Resident
 from regard.tasks.checks import check_texts
 from regard.text.tokenizer import Tokenizer
@@ -60,6 +60,7 @@ class LabelServer:
         self._resident = Resident(network)
         self.tokenizer, self.labels, self.bundle = tokenizer, tuple(labels), bundle
         self.max_tokens = MAX_TOKENS if reach is None else min(MAX_TOKENS, reach - self.marks)
+        self.max_characters = most_characters(self.max_tokens)
 
     @property
     def network(self) -> LabelNetwork:
@@ -75,14 +76,14 @@ class Classifier(LabelServer):
     def classify(self, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[Classification]:
         """The label of each text, in order. An empty text gets a label too."""
         check_texts(texts)
-        rows = self.tokenizer.encode_batch(texts)
+        rows = self.tokenizer.encode_batch([text[: self.max_characters] for text in texts])
         probabilities = self.probabilities([ids[: self.max_tokens] for ids in rows], batch_tokens)
         return [
             Classification(
                 text,
                 self.labels[max(range(len(values)), key=values.__getitem__)],
                 dict(zip(self.labels, values, strict=True)),
-                truncated=len(ids) > self.max_tokens,
+                truncated=len(ids) > self.max_tokens or len(text) > self.max_characters,
             )
             for text, ids, values in zip(texts, rows, probabilities, strict=True)
         ]

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from regard.bundle.config import TextBundleSettings
 from regard.data.config import LabelledData
 from regard.models.config import CLASSIFIERS, BagConfig, ClassifierTransformerConfig, LabelsOf, ModelConfig
+from regard.models.shapes import Shapes, classifier_shapes
 from regard.settings import Choice
 from regard.tasks.checks import check_kind, check_positions, check_select
 from regard.text.config import OneTextConfig
@@ -75,6 +76,9 @@ class ClassifyBundle(TextBundleSettings):
 
         tagging = self.labels_of == "token"
         return build_classifier(self.model, self.vocabulary.source, len(self.labels), tagging=tagging)
+
+    def shapes(self) -> Shapes | None:
+        return classifier_shapes(self.model, self.vocabulary.source, len(self.labels))
 
     def settles(self, codecs: Any) -> dict[str, dict[str, Any]]:
         return {"data": {"labels_of": self.labels_of}, **super().settles(codecs)}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.errors import shown
 from regard.tasks.checks import torch_only
 from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
@@ -84,7 +85,8 @@ class Classify:
 
 
 def _confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
-    rows = [["", *labels], *([label, *map(str, row)] for label, row in zip(labels, counts, strict=True))]
+    names = [shown(label) for label in labels]
+    rows = [["", *names], *([name, *map(str, row)] for name, row in zip(names, counts, strict=True))]
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = ([row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows)
     return "".join(f"{'  '.join(cells)}\n" for cells in lines)

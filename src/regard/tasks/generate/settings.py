@@ -8,6 +8,7 @@ from pydantic import model_validator
 from regard.bundle.config import TextBundleSettings, TextsConfig
 from regard.data.config import TextData
 from regard.models.config import LANGUAGE_MODELS, LanguageTransformerConfig, MarkovConfig, ModelConfig
+from regard.models.shapes import Shape, Shapes, language_model_shapes, table_shapes
 from regard.settings import Choice
 from regard.tasks.checks import check_kind, check_positions, check_select
 from regard.text.config import OneTextConfig
@@ -54,6 +55,12 @@ class GenerateBundle(TextBundleSettings):
         from regard.models.build import build_language_model
 
         return build_language_model(self.model, self.vocabulary.target, self.texts.context)
+
+    def shapes(self) -> Shapes | None:
+        return language_model_shapes(self.model, self.vocabulary.target)
+
+    def table_shapes(self, stored: Mapping[str, Shape]) -> Shapes:
+        return table_shapes(self.model, self.vocabulary.target, stored)
 
     def from_tables(self, tables: "Mapping[str, Tensor]") -> "nn.Module":
         from regard.models.build import counted_model

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.errors import shown
 from regard.tasks.checks import torch_only
 from regard.tasks.generate.settings import GenerateBundle, GenerateSettings
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
@@ -63,5 +64,5 @@ class Generate:
 
     def shown(self, metrics: Mapping[str, Any]) -> str:
         numbers = {name: value for name, value in metrics.items() if name != "notes"}
-        notes = [f"note: {note}\n" for note in metrics.get("notes", ())]
+        notes = [f"note: {shown(note)}\n" for note in metrics.get("notes", ())]
         return "".join([*(f"{name:<16} {value:12,.6g}\n" for name, value in numbers.items()), *notes])

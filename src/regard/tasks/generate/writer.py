@@ -24,7 +24,7 @@ from regard.bundle.opened import OpenBundle
 from regard.engine.batching import padded
 from regard.engine.constraints import suppressed_ids
 from regard.engine.forced import ForcedScore
-from regard.engine.input_length import TruncationWarning
+from regard.engine.input_length import MAX_CHARACTERS, TruncationWarning, most_characters
 from regard.engine.prefill import PrefilledStepper
 from regard.engine.resident import Evaluable, Resident
 from regard.engine.risk import by_utility, expected_utilities
@@ -32,6 +32,7 @@ from regard.errors import SearchError
 from regard.metrics.pairwise import chrf_matrix
 from regard.search.constraints import Constraints
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
@@ -43,6 +44,7 @@ from regard.text.tokenizer import Tokenizer
 
 USUAL_LENGTH = 200  # tokens of an output, the default
 WINDOWS_TOKENS = 8192  # read at once, when scoring
+MOST_PROMPT = MAX_CHARACTERS  # for a network without a context length
 
 
 class LanguageNetwork(Stepper[Any], Evaluable, Protocol):
@@ -83,6 +85,8 @@ class Generation:
     """All continuations of this prompt, this one first; empty if only one was requested."""
     truncated: bool = False
     """Whether the prompt was too long and only its end was read."""
+    timed_out: bool = False
+    """Whether the time limit ended its search."""
 
 
 GenerationStream: TypeAlias = TextStream[Generation]
@@ -110,36 +114,41 @@ class Writer:
         """The device of the weights."""
         return self._resident.device
 
-    def generate(self, prompts: Sequence[str], **options: Unpack[SearchKeywords]) -> list[Generation]:
+    def generate(
+        self, prompts: Sequence[str], *, stopped: StopSignal | None = None, **options: Unpack[SearchKeywords]
+    ) -> list[Generation]:
         """A continuation of each prompt. A prompt may be empty.
 
         The options are those of `SearchOptions`, but with `sample=True` and `beam=1` as defaults. `sample=False` searches for the most
-        probable text. With `nbest`, the first has the others as `alternatives`.
+        probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of an event,
+        that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
-        return self.write(prompts, _writing_options(options))
+        return self.write(prompts, _writing_options(options), stopped)
 
-    def write(self, prompts: Sequence[str], options: SearchOptions) -> list[Generation]:
+    def write(
+        self, prompts: Sequence[str], options: SearchOptions, stopped: StopSignal | None = None
+    ) -> list[Generation]:
         """`generate`, with a `SearchOptions` object."""
         check_texts(prompts, "prompts")
-        rows = [encode_lines(self.tokenizer, prompt) for prompt in prompts]
+        rows = [self._prompt_ids(prompt) for prompt in prompts]
         hypotheses: dict[int, list[Hypothesis]] = {}
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number]))
         with activity("generating", len(rows), "texts") as progress:
             for _, group in groupby(by_length, key=lambda number: len(rows[number])):
                 numbers = list(group)
-                searched = self._search([rows[number] for number in numbers], numbers, options)
+                searched = self._search([rows[number] for number in numbers], numbers, options, stopped)
                 hypotheses |= zip(numbers, searched, strict=True)
                 progress.advance(len(numbers))
         return [
             self._generation(prompt, rows[number], hypotheses[number], options) for number, prompt in enumerate(prompts)
         ]
 
-    def stream(self, prompt: str, options: SearchOptions) -> GenerationStream:
+    def stream(self, prompt: str, options: SearchOptions, stopped: StopSignal | None = None) -> GenerationStream:
         """Stream the continuation of one prompt, sampled or greedy. The pieces joined are `result.text`."""
         if options.nbest > 1 or options.mbr or not goes_token_by_token(options):
             raise SearchError("only one text that is drawn, or searched for greedily, can be told while it is written")
         check_text(prompt, "prompt")
-        ids = encode_lines(self.tokenizer, prompt)
+        ids = self._prompt_ids(prompt)
         limit, constraints = self._limits(options)
         fed = self._fed([ids])
         steps = search_steps(
@@ -149,6 +158,7 @@ class Writer:
             limits=[limit],
             numbers=[0],
             constraints=constraints,
+            stopped=stopped,
         )
 
         def finish(hypotheses: Sequence[Hypothesis]) -> tuple[str, Generation]:
@@ -183,7 +193,7 @@ class Writer:
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that have tokens which the training text lacks, where the network knows them."""
         unseen, unknown = frozenset(self.network.unseen_tokens()), dict[str, None]()
-        for line in text.split("\n") if unseen else ():
+        for line in text[-self._most_prompt :].split("\n") if unseen else ():
             ids = self.tokenizer.encode(line)
             words = self.tokenizer.decode(ids).split(" ")
             places = zip(ids, self.tokenizer.words(ids), strict=True)
@@ -231,7 +241,11 @@ class Writer:
         return np.split(values, np.cumsum([window.end - window.first for window in batch])[:-1])
 
     def _search(
-        self, prompts: Sequence[Sequence[int]], numbers: Sequence[int], options: SearchOptions
+        self,
+        prompts: Sequence[Sequence[int]],
+        numbers: Sequence[int],
+        options: SearchOptions,
+        stopped: StopSignal | None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses for prompts of the same length."""
         limit, constraints = self._limits(options)
@@ -245,6 +259,7 @@ class Writer:
                 numbers=numbers,
                 source_lengths=[0] * len(prompts),
                 constraints=constraints,
+                stopped=stopped,
             )
         return [self._least_risk(drawn, options.nbest) for drawn in hypotheses] if options.mbr else hypotheses
 
@@ -258,6 +273,15 @@ class Writer:
         suppressed = suppressed_ids(self.tokenizer.vocabulary, options.suppress)
         return longest, Constraints(suppressed=(*suppressed, *self.network.unseen_tokens()))
 
+    def _prompt_ids(self, prompt: str) -> list[int]:
+        """The ids of a prompt, or of the end of a long one: past the context, or past `MOST_PROMPT`, nothing is read."""
+        return encode_lines(self.tokenizer, prompt[-self._most_prompt :])
+
+    @property
+    def _most_prompt(self) -> int:
+        """The characters of a prompt that are read."""
+        return MOST_PROMPT if self.network.context is None else most_characters(self.network.context)
+
     def _fed(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """[B, 1 + tokens]: the start token and prompts of the same length."""
         return torch.tensor([[self.network.start_token, *prompt] for prompt in prompts], device=self.device)
@@ -270,10 +294,16 @@ class Writer:
         self, prompt: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis], options: SearchOptions
     ) -> Generation:
         context = self.network.context
-        cut = context is not None and len(ids) + 1 > context
+        cut, size, most = (
+            context is not None and len(ids) + 1 > context,
+            f"{len(ids)} tokens",
+            f"the context, {context}",
+        )
+        if len(prompt) > self._most_prompt:
+            cut, size, most = True, f"{len(prompt)} characters", f"what is read of one, {self._most_prompt}"
         if cut:
             warnings.warn(
-                f"a prompt of {len(ids)} tokens is longer than the context, {context}; only its end was read",
+                f"a prompt of {size} is longer than {most}; only its end was read",
                 TruncationWarning,
                 stacklevel=4,
             )
@@ -287,6 +317,7 @@ class Writer:
                 score=hypothesis.score,
                 finished=hypothesis.finished,
                 truncated=cut,
+                timed_out=hypothesis.timed_out,
             )
             for hypothesis in hypotheses
         )

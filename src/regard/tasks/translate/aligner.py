@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from regard.bundle.config import AlignmentConfig, AlignmentMethod
+from regard.engine.input_length import MAX_CHARACTERS
 from regard.tasks.translate.alignment import best_links, token_weights, word_weights
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translation import Alignment, Links
 from regard.text.build import TokenizerPair
+from regard.text.tokenizer import Tokenizer
+
+MOST_WORDS = 4096  # of a truncated text: bounds the weights of its words, which are zero past the tokens that were read
 
 Evidence = Callable[[Pairs, AlignmentMethod, int], list[Tensor]]
 """(pairs, method, batch_tokens) -> [L, H, T, S] of each pair."""
@@ -34,8 +38,10 @@ class Aligner:
     ) -> list[Alignment]:
         """Word alignments of text pairs: weights and links."""
         words = [
-            (self._source.normalise(source).split(), self._target.normalise(target).split())
-            for source, target in zip(sources, targets, strict=True)
+            (_words(self._source, source, source_ids), _words(self._target, target, target_ids))
+            for source, source_ids, target, target_ids in zip(
+                sources, pairs.sources, targets, pairs.targets, strict=True
+            )
         ]
         counts = [(len(source_words), len(target_words)) for source_words, target_words in words]
         return [
@@ -67,3 +73,9 @@ class Aligner:
                 self._evidence(pairs, how.method, batch_tokens), pairs.sources, pairs.targets, counts, strict=True
             )
         ]
+
+
+def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> list[str]:
+    """The words of the normalised text: all of those that `ids` cover, and at most `MOST_WORDS` more."""
+    covered = max(tokenizer.words(ids), default=-1) + 1
+    return tokenizer.normalise(text[:MAX_CHARACTERS]).split()[: covered + MOST_WORDS]

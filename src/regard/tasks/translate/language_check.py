@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from regard.bundle.config import Languages
+from regard.engine.input_length import MAX_CHARACTERS
 from regard.tasks.translate.translation import Source
 from regard.text.build import TokenizerPair
 from regard.text.normalise import SPACE_MARK
@@ -63,7 +64,7 @@ class LanguageCheck:
         return None
 
     def _reason(self, number: int, source: Source) -> str | None:
-        text = self._source.normalise(source.text)
+        text = self._source.normalise(source.text[:MAX_CHARACTERS])
         size = len(text.replace(" ", ""))
         known = sum(map(self._characters.__getitem__, source.ids))
         if size >= LEAST_CHARACTERS and not source.truncated and size - known > MOST * size:

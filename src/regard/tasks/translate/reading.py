@@ -1,12 +1,12 @@
 """Tokenizes and truncates the texts of a translator.
 
-A text longer than `max_tokens` tokens is truncated with a warning. The other texts are not affected.
+A text longer than `max_tokens` tokens, or `most_characters` of them, is truncated with a warning. The other texts are not affected.
 """
 
 import warnings
 from collections.abc import Sequence
 
-from regard.engine.input_length import TruncationWarning
+from regard.engine.input_length import TruncationWarning, most_characters
 from regard.errors import DataError
 from regard.tasks.checks import check_texts
 from regard.tasks.translate.pairs import Pairs
@@ -42,17 +42,21 @@ class Reader:
     def _encode(self, texts: Sequence[str], tokenizer: Tokenizer, side: str) -> tuple[list[list[int]], set[int]]:
         """The ids of each text, and the numbers of the truncated texts."""
         rows: list[list[int]] = []
-        cut: dict[int, int] = {}  # number -> tokens
+        cut: dict[int, str] = {}  # number -> its length
+        most = most_characters(self.max_tokens)
         for start in range(0, len(texts), ENCODED_TOGETHER):
-            for ids in tokenizer.encode_batch(texts[start : start + ENCODED_TOGETHER]):
-                if len(ids) > self.max_tokens:
-                    cut[len(rows)] = len(ids)
+            part = texts[start : start + ENCODED_TOGETHER]
+            for text, ids in zip(part, tokenizer.encode_batch([text[:most] for text in part]), strict=True):
+                if len(text) > most:
+                    cut[len(rows)] = f"{len(text)} characters"
+                elif len(ids) > self.max_tokens:
+                    cut[len(rows)] = f"{len(ids)} tokens"
                 rows.append(ids[: self.max_tokens])
         if cut:
             first = min(cut)
             warnings.warn(
                 f"{len(cut)} {side} texts are longer than {self.max_tokens} tokens and were cut there; "
-                f"the first is number {first + 1}, with {cut[first]} tokens",
+                f"the first is number {first + 1}, with {cut[first]}",
                 TruncationWarning,
                 stacklevel=4,
             )

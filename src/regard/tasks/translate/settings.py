@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from regard.bundle.config import AlignmentConfig, TextBundleSettings
 from regard.data.config import PairData
 from regard.models.config import TRANSLATORS, ModelConfig, TransformerConfig
+from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
 from regard.tasks.checks import check_kind, check_positions, check_select
 from regard.text.config import TextConfig
@@ -109,6 +110,10 @@ class TranslateBundle(TextBundleSettings):
         for layer in [] if self.alignment is None else self.alignment.layers:
             if layer >= layers:
                 raise ValueError(f"alignment.layer {layer} is not among the {layers} decoder layers that attend")
+        most = self.model.heads if isinstance(self.model, TransformerConfig) else 1
+        for _, head in (self.alignment and self.alignment.heads) or ():
+            if head >= most:
+                raise ValueError(f"alignment.heads names head {head}, which is not among the {most} heads of a layer")
         return self
 
     @property
@@ -121,6 +126,10 @@ class TranslateBundle(TextBundleSettings):
 
         sizes = self.vocabulary
         return build_translator(self.model, sizes.source, sizes.target, sizes.joint)
+
+    def shapes(self) -> Shapes | None:
+        sizes = self.vocabulary
+        return translator_shapes(self.model, sizes.source, sizes.target, sizes.joint)
 
     def inherited(self, base: Self) -> Self:
         """This config with the languages of the base model, and with its alignment settings if there are none here."""

@@ -55,6 +55,8 @@ class Translation:
     """In minimum Bayes risk decoding, the mean chrF with all samples, which ranks them."""
     proof: Proof | None = None
     """The proof of an exact search: the number of nodes, and whether no output is more probable."""
+    timed_out: bool = False
+    """Whether the time limit ended its search."""
     links: Callable[[], Links] = field(default=list, compare=False, repr=False)
     """The function that computes `alignment`."""
 

@@ -24,6 +24,7 @@ from regard.errors import RegardError
 from regard.search.checks import NODE_LIMIT, check_count
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
+from regard.search.interruption import StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
 from regard.tasks.translate.pairs import Pairs
@@ -104,15 +105,21 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int = 4096,
+        stopped: StopSignal | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[Translation]:
         """One translation for each text, in order. The translation of a blank text is empty.
 
-        options: the fields of `SearchOptions`. prefixes and phrases: see `search`. batch_tokens: the source tokens of a batch, which bound
-        memory. The first access to an `alignment` costs one more forward pass over all texts.
+        options: the fields of `SearchOptions`. prefixes, phrases and stopped: see `search`. batch_tokens: the source tokens of a batch,
+        which bound memory. The first access to an `alignment` costs one more forward pass over all texts.
         """
         return self.search(
-            texts, SearchOptions(**options), prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens
+            texts,
+            SearchOptions(**options),
+            prefixes=prefixes,
+            phrases=phrases,
+            batch_tokens=batch_tokens,
+            stopped=stopped,
         )
 
     def search(
@@ -124,16 +131,26 @@ class Translator:
         phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int = 4096,
         scores: bool = True,
+        stopped: StopSignal | None = None,
     ) -> list[Translation]:
         """`translate`, with a `SearchOptions` object.
 
         prefixes: the beginning of each translation; phrases: the phrases that each translation must contain, tokenized by the target
         tokenizer one by one. A constraint that cannot be met is dropped with a warning, and named in `unmet`. scores=False allows a faster
         greedy search, which leaves `score` and `logprob` NaN.
+
+        stopped: a function, such as the `is_set` of an event, that is called between the steps of the search; if it returns True,
+        `SearchStopped` is raised.
         """
         sources = self.read(texts)
         return self.search_read(
-            sources, options, prefixes=prefixes, phrases=phrases, batch_tokens=batch_tokens, scores=scores
+            sources,
+            options,
+            prefixes=prefixes,
+            phrases=phrases,
+            batch_tokens=batch_tokens,
+            scores=scores,
+            stopped=stopped,
         )
 
     def prepare(self, options: SearchOptions, *, constrained: bool = False) -> None:
@@ -158,12 +175,13 @@ class Translator:
         phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int = 4096,
         scores: bool = True,
+        stopped: StopSignal | None = None,
     ) -> list[Translation]:
         """`search`, for texts tokenized by `read`."""
         check_count("batch_tokens", batch_tokens)
         constraints = self._searcher.constraints(len(sources), prefixes, phrases)
         rows = [source.ids for source in sources]
-        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores)
+        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores, stopped)
         utilities = None
         if options.mbr:
             hypotheses, utilities = self._searcher.least_risk(hypotheses, options.nbest)
@@ -183,6 +201,7 @@ class Translator:
                     unmet=constraints.unmet(number, hypothesis.tokens) if constraints else (),
                     utility=None if utilities is None else utilities[number][rank],
                     proof=hypothesis.proof,
+                    timed_out=hypothesis.timed_out,
                     links=partial(_links_of, links, number, rank),
                 )
                 for rank, hypothesis in enumerate(hypotheses[number])

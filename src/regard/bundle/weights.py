@@ -1,0 +1,151 @@
+"""Checks the weights of a bundle against its config, by the header of the file, before an engine or the memory sees a tensor.
+
+Names, shapes and types must be those of the network. A Transformer's come from the config alone, so the check needs no torch;
+any other network is built on torch's meta device, which takes no memory.
+"""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from regard.bundle import format1
+from regard.bundle.config import CONFIG, BundleSettings
+from regard.bundle.header import FLOATS, Header, StoredTensor, header_of, read_header
+from regard.bundle.manifest import MEND, Manifest
+from regard.errors import BundleError
+from regard.models.shapes import Shape, Shapes, is_table_of_keys
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from regard.bundle.opened import OpenBundle
+
+WEIGHTS = "model.safetensors"
+_ROOM = 1 << 30  # bytes of tables that any network may make beside its weights
+_TIMES = 4  # and as a multiple of the weights
+_NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+
+
+class _Sizes(NamedTuple):
+    """The tensors of a network."""
+
+    shapes: Shapes
+    beside: int = 0
+    """Bytes of the buffers that are not stored."""
+
+
+_BUILT: dict[tuple[type, str], _Sizes] = {}
+
+
+def tensor_shapes(config: BundleSettings) -> Shapes:
+    """Name -> shape of the tensors that a bundle stores: parameters and persistent buffers, tied ones once."""
+    return dict(_sizes(config).shapes)
+
+
+def _sizes(config: BundleSettings) -> _Sizes:
+    known = config.shapes()
+    if known is not None:
+        return _Sizes(known)
+    key = type(config), config.model_dump_json()
+    if key not in _BUILT:  # a run asks at each of its checkpoints
+        _BUILT[key] = _built_sizes(config)
+    return _BUILT[key]
+
+
+def _built_sizes(config: BundleSettings) -> _Sizes:
+    from regard.bundle.memoryless import memoryless_network
+
+    network = memoryless_network(config)
+    stored = network.state_dict().keys()
+    buffers = list(network.named_buffers())
+    named = [*network.named_parameters(), *buffers]  # each without duplicates
+    beside = sum(buffer.nbytes for name, buffer in buffers if name not in stored)
+    return _Sizes({name: tuple(tensor.shape) for name, tensor in named if name in stored}, beside)
+
+
+def check_weights(files: Manifest, config: BundleSettings, stored_format: int = 2) -> None:
+    """Refuse a weights file whose header does not fit the config, or is damaged. No tensor is read."""
+    _check_header(read_header(files.directory / WEIGHTS, files.directory), files, config, stored_format)
+
+
+def read_weights_file(
+    files: Manifest, config: BundleSettings, stored_format: int = 2
+) -> tuple[bytearray, dict[str, StoredTensor]]:
+    """(content of the weights file, name in the newest format -> tensor), checked against the config and the manifest."""
+    path = files.directory / WEIGHTS
+    header = read_header(path, files.directory)
+    _check_header(header, files, config, stored_format)  # before the memory is taken
+    content = files.read_whole(WEIGHTS, header.size)
+    return content, _check_header(header_of(path, content), files, config, stored_format)
+
+
+def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
+    """Name -> tensor of a bundle, in float32, under the names of the newest format. No torch."""
+    import numpy as np
+
+    content, tensors = read_weights_file(bundle.files, bundle.config, bundle.stored_format)
+    arrays: dict[str, NDArray[np.float32]] = {}
+    for name, tensor in tensors.items():
+        part = memoryview(content)[tensor.begin : tensor.end]
+        if tensor.dtype == "BF16":  # the upper half of a float32
+            values: Any = (np.frombuffer(part, "<u2").astype(np.uint32) << 16).view(np.float32)
+        else:
+            with np.errstate(over="ignore"):  # it becomes infinite, which is refused
+                values = np.frombuffer(part, _NUMPY[tensor.dtype]).astype(np.float32)
+        arrays[name] = values.reshape(tensor.shape)
+        if not np.isfinite(arrays[name]).all():
+            raise not_finite(bundle, name)
+    return arrays
+
+
+def not_finite(bundle: "OpenBundle", name: str) -> BundleError:
+    """The error of a tensor with infinite or NaN numbers. No engine reports them reliably."""
+    return BundleError(
+        f"{bundle.directory / WEIGHTS}: {name} holds what is not a number: the training diverged; take another checkpoint"
+    )
+
+
+def _check_header(
+    header: Header, files: Manifest, config: BundleSettings, stored_format: int
+) -> dict[str, StoredTensor]:
+    """The tensors under the names of the newest format; refused where they do not fit the config."""
+    path, tensors = files.directory / WEIGHTS, dict(header.tensors)
+    if stored_format == 1:
+        tensors = {format1.tensor_name(name): tensor for name, tensor in tensors.items()}
+    if len(tensors) < len(header.tensors):
+        raise BundleError(f"{path}: two tensors of one name; it does not fit {CONFIG}; {MEND}")
+    if config.counted:
+        shapes = config.table_shapes({name: tensor.shape for name, tensor in tensors.items()})
+        check_shapes(path, tensors, shapes, {name for name in shapes if is_table_of_keys(name)})
+        return tensors
+    sizes = _sizes(config)
+    check_shapes(path, tensors, sizes.shapes)
+    if sizes.beside > max(_ROOM, _TIMES * header.size):
+        raise BundleError(
+            f"{files.directory / CONFIG}: asks for a network that takes {sizes.beside / 1e9:,.1f} GB beside its weights "
+            f"of {header.size / 1e9:,.1f} GB; {MEND}"
+        )
+    return tensors
+
+
+def check_shapes(
+    path: Path, tensors: Mapping[str, StoredTensor], expected: Mapping[str, Shape], whole: Collection[str] = ()
+) -> None:
+    """Refuse tensors whose names, shapes or types are not the expected ones. `whole`: names of those of 64-bit integers."""
+    missing, unknown = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
+    if missing:
+        raise BundleError(
+            f"{path}: no tensor {missing[0]!r} ({len(missing)} missing); it does not fit {CONFIG}; {MEND}"
+        )
+    if unknown:
+        raise BundleError(
+            f"{path}: unknown tensor {unknown[0]!r} ({len(unknown)} unknown); it does not fit {CONFIG}; {MEND}"
+        )
+    for name, shape in expected.items():
+        tensor, types = tensors[name], ("I64",) if name in whole else FLOATS
+        if tensor.shape != shape or tensor.dtype not in types:
+            kind = "64-bit integers" if name in whole else "floats"
+            raise BundleError(
+                f"{path}: {name} is {list(tensor.shape)} {tensor.dtype}, {CONFIG} asks for {list(shape)} of {kind}; {MEND}"
+            )

@@ -1,0 +1,161 @@
+"""The names and shapes of a network's tensors, from its settings alone: no torch, and no memory for weights.
+
+They guard an engine that has no torch and checks no shapes. A test binds them to the networks of `models.build`. Transformers
+and counted models are here. Of another network, or one with a part of an extension, `None` says that it must be built to know.
+
+Shapes: V vocabulary, D width, F feed-forward, H heads, d = D / H head width, a inner width of a score, P positions, L labels.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from regard.models.config import (
+    ClassifierTransformerConfig,
+    LanguageTransformerConfig,
+    MarkovConfig,
+    ModelConfig,
+    TransformerBase,
+    TransformerConfig,
+)
+
+Shape = tuple[int, ...]
+Shapes = dict[str, Shape]
+
+RELATIVE_BUCKETS = 32
+"""Rows of the table of relative positions, as `layers.positions.RelativeBias` has them."""
+
+_SCORES: dict[str, Callable[[int, int], Shapes]] = {
+    "parameter_free": lambda d, a: {},
+    "dot": lambda d, a: {},
+    "scaled_dot": lambda d, a: {},
+    "general": lambda d, a: {"weight": (d, d)},
+    "concat": lambda d, a: {"weight": (a, 2 * d), "vector": (a,)},
+    "additive": lambda d, a: {"query_weight": (a, d), "key_weight": (a, d), "vector": (a,)},
+    "cosine": lambda d, a: {"log_strength": (1,)},
+    "mahalanobis": lambda d, a: {"root": (a, d)},
+    "gaussian": lambda d, a: {"log_variance": (1,)},
+    "latent": lambda d, a: {"query_weight": (a, d), "key_weight": (a, d)},
+}
+"""The weights of each score of a head: (d, a) -> shapes, as `layers.scores` has them."""
+
+
+def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool) -> Shapes | None:
+    """The tensors of an encoder-decoder Transformer. source, target: sizes of the vocabularies; joint: they are one."""
+    if not isinstance(config, TransformerConfig) or not _is_known(config):
+        return None
+    shapes: Shapes = {"target.embedding.weight": (target, config.width)}
+    if not (joint and config.tie):
+        shapes["source.embedding.weight"] = (source, config.width)
+    if not config.tie:
+        shapes["output"] = (target - 1, config.width)  # pad has no logit
+    shapes |= dict(_stack(config, "encoder", "source", config.depth[0]))
+    return shapes | dict(_stack(config, "decoder", "target", config.depth[1], cross=True))
+
+
+def language_model_shapes(config: ModelConfig, vocabulary: int) -> Shapes | None:
+    """The tensors of a decoder-only Transformer."""
+    if not isinstance(config, LanguageTransformerConfig) or not _is_known(config):
+        return None
+    shapes: Shapes = {"target.embedding.weight": (vocabulary, config.width)}
+    if not config.tie:
+        shapes["output"] = (vocabulary - 1, config.width)
+    return shapes | dict(_stack(config, "decoder", "target", config.depth[1]))
+
+
+def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shapes | None:
+    """The tensors of the encoder of a Transformer with a head for labels."""
+    if not isinstance(config, ClassifierTransformerConfig) or not _is_known(config):
+        return None
+    shapes: Shapes = {"source.embedding.weight": (vocabulary, config.width), "output": (labels, config.width)}
+    return shapes | dict(_stack(config, "encoder", "source", config.depth[0]))
+
+
+def table_shapes(config: ModelConfig, vocabulary: int, stored: Mapping[str, Shape]) -> Shapes:
+    """The tables of a counted model. The corpus decides the sizes of the tables of keys: they are those of `stored`."""
+    assert isinstance(config, MarkovConfig)
+    outputs = vocabulary - 1
+    if not config.skips:
+        return markov_shapes(config.order, outputs, stored)
+    first = {name.removeprefix("first."): shape for name, shape in stored.items() if name.startswith("first.")}
+    shapes = {f"first.{name}": shape for name, shape in markov_shapes(1, outputs, first).items()}
+    return shapes | skip_shapes(stored)
+
+
+def markov_shapes(order: int, outputs: int, stored: Mapping[str, Shape]) -> Shapes:
+    """The tables of a Markov model: the words, and for contexts of 1, 2, .. tokens those of their successors."""
+    contexts: Shape = (outputs + 1,)
+    shapes: Shapes = {"words": (outputs,)}
+    for length in range(1, order + 1):
+        keys = _size(f"{length}.keys", stored)
+        shapes |= {f"{length}.keys": keys, f"{length}.probabilities": keys, f"{length}.rest": contexts}
+        contexts = keys
+    return shapes
+
+
+def skip_shapes(stored: Mapping[str, Shape]) -> Shapes:
+    """The tables of the pairs of a Markov model with skips."""
+    pairs, keys = _size("pairs", stored), _size("keys", stored)
+    return {"pairs": pairs, "votes": pairs, "keys": keys, "probabilities": keys, "rest": pairs}
+
+
+def _size(name: str, stored: Mapping[str, Shape]) -> Shape:
+    shape = stored.get(name, ())
+    return (shape[0] if len(shape) == 1 else 0,)
+
+
+def is_table_of_keys(name: str) -> bool:
+    """Whether a table of a counted model holds whole numbers; the others hold probabilities."""
+    return name.rpartition(".")[2] in ("keys", "pairs")
+
+
+def _is_known(config: TransformerBase) -> bool:
+    """Whether all parts of the network are known here: an extension may have added some."""
+    return config.mixer == "attention" and config.score in _SCORES
+
+
+Named = Iterator[tuple[str, Shape]]
+
+
+def _stack(config: TransformerBase, name: str, front: str, blocks: int, *, cross: bool = False) -> Named:
+    """The positions, blocks and last norm of an encoder or decoder."""
+    if config.positions == "learned":
+        yield f"{front}.positions.table", (config.max_positions, config.width)
+    if config.positions == "relative":
+        yield f"{name}_bias.table", (RELATIVE_BUCKETS, config.heads)
+    for number in range(blocks):
+        yield from _block(config, f"{name}.{number}", cross)
+    if config.norm == "pre":
+        yield from _norm(config, f"{name}_norm")
+
+
+def _block(config: TransformerBase, name: str, cross: bool) -> Named:
+    sublayers = ["mixer", "cross"] if cross else ["mixer"]
+    for sublayer in sublayers:
+        yield from _attention(config, f"{name}.{sublayer}")
+    inner = config.feed_forward
+    yield from _linear(f"{name}.feed_forward.up", config.width, inner)
+    if config.activation == "swiglu":
+        yield from _linear(f"{name}.feed_forward.gate", config.width, inner)
+    yield from _linear(f"{name}.feed_forward.down", inner, config.width)
+    for sublayer in (*sublayers, "feed_forward"):
+        yield from _norm(config, f"{name}.around_{sublayer}.norm")
+
+
+def _attention(config: TransformerBase, name: str) -> Named:
+    projected = ("value", "output") if config.score == "parameter_free" else ("query", "key", "value", "output")
+    for part in projected:
+        yield from _linear(f"{name}.{part}", config.width, config.width)
+    head = config.width // config.heads
+    inner = config.score_width or (max(1, head // 4) if config.score == "latent" else head)
+    for weight, shape in _SCORES[config.score](head, inner).items():
+        yield f"{name}.score.{weight}", shape
+
+
+def _linear(name: str, inputs: int, outputs: int) -> Named:
+    yield f"{name}.weight", (outputs, inputs)
+    yield f"{name}.bias", (outputs,)
+
+
+def _norm(config: TransformerBase, name: str) -> Named:
+    yield f"{name}.weight", (config.width,)
+    if config.norm_kind == "layer":
+        yield f"{name}.bias", (config.width,)

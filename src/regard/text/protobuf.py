@@ -1,0 +1,59 @@
+"""Checks the bytes of a sentencepiece model before sentencepiece reads them. It walks the fields and interprets no text.
+
+A model of regard has no map of characters: normalisation inside sentencepiece is the identity. Older versions of sentencepiece read
+such a map without checking its bounds, so a model that has one is refused.
+"""
+
+from collections.abc import Iterator
+
+_PIECE = 1 << 3 | 2  # the first byte of a piece: field 1, of bytes
+_NORMALIZERS = (3, 5)  # fields of a model: normalizer_spec and denormalizer_spec
+_CHARACTER_MAP = 2  # field of a normalizer: precompiled_charsmap
+_BYTES = 2  # wire type: a length, and so many bytes
+_FIXED = {1: 8, 5: 4}  # wire type -> bytes
+
+
+def check_model(model: bytes) -> None:
+    """Raise a `ValueError` if `model` is not a protobuf message, or has a map of characters."""
+    place, end = 0, len(model) - 1
+    while place < end and model[place] == _PIECE and model[place + 1] < 128:  # almost all of a model, so without calls
+        place += 2 + model[place + 1]
+    for number, first, last in _fields(model, place, len(model)):
+        if number in _NORMALIZERS and any(
+            inner == _CHARACTER_MAP and b > a for inner, a, b in _fields(model, first, last)
+        ):
+            raise ValueError("it has a map of characters, which no tokeniser of regard has")
+
+
+def _fields(data: bytes, place: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """(number, first byte, byte after the last) of each field of a message."""
+    if place > end:
+        raise ValueError("not a protobuf message: it ends within a piece")
+    while place < end:
+        tag, place = _varint(data, place, end)
+        kind = tag & 7
+        if kind == _BYTES:
+            size, place = _varint(data, place, end)
+        elif kind in _FIXED:
+            size = _FIXED[kind]
+        elif kind == 0:
+            size = _varint(data, place, end)[1] - place
+        else:
+            raise ValueError(f"not a protobuf message: wire type {kind} at byte {place}")
+        if size > end - place:
+            raise ValueError(f"not a protobuf message: a field of {size} bytes at byte {place}")
+        yield tag >> 3, place, place + size
+        place += size
+
+
+def _varint(data: bytes, place: int, end: int) -> tuple[int, int]:
+    """(number, place after it)."""
+    value = shift = 0
+    while place < end and shift < 64:
+        byte = data[place]
+        place += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, place
+        shift += 7
+    raise ValueError(f"not a protobuf message: a number without end at byte {place}")

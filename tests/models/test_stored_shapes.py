@@ -1,0 +1,94 @@
+"""The shapes that come from settings alone are those of the networks that are built: names and sizes, tied tensors once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from regard.models.build import build_classifier, build_language_model, build_translator, count_model
+from regard.models.config import CLASSIFIERS, LANGUAGE_MODELS, SCORE_TRAITS, TRANSLATORS, MarkovConfig
+from regard.models.shapes import (
+    RELATIVE_BUCKETS,
+    Shapes,
+    classifier_shapes,
+    language_model_shapes,
+    table_shapes,
+    translator_shapes,
+)
+
+SCORES = [name for name in SCORE_TRAITS if name != "location"]  # which no Transformer may have
+READING_ROTARY = [name for name in SCORES if SCORE_TRAITS[name].reads_rotary]
+
+
+@st.composite
+def transformers(draw: st.DrawFn) -> dict[str, Any]:
+    """The settings of a small Transformer of any make."""
+    heads, head = draw(st.integers(1, 3)), 2 * draw(st.integers(1, 3))
+    score = draw(st.sampled_from(SCORES))
+    positions = ["sinusoidal", "learned", "relative", *(["rotary"] if score in READING_ROTARY else [])]
+    return {
+        "layers": draw(st.integers(1, 3)),
+        "width": heads * head,
+        "heads": heads,
+        "feed_forward": draw(st.integers(1, 9)),
+        "norm": draw(st.sampled_from(["pre", "post"])),
+        "norm_kind": draw(st.sampled_from(["layer", "rms"])),
+        "positions": draw(st.sampled_from(positions)),
+        "max_positions": draw(st.integers(1, 20)),
+        "activation": draw(st.sampled_from(["relu", "gelu", "silu", "swiglu"])),
+        "score": score,
+        "score_width": draw(st.none() | st.integers(1, 5)),
+    }
+
+
+def stored(network: nn.Module) -> Shapes:
+    """The tensors that a bundle stores: parameters and persistent buffers, tied ones once."""
+    persistent = network.state_dict().keys()
+    named = [*network.named_parameters(), *network.named_buffers()]
+    return {name: tuple(tensor.shape) for name, tensor in named if name in persistent}
+
+
+depth = st.none() | st.integers(1, 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9))
+def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int) -> None:
+    layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie}
+    config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
+    network = build_translator(config, source, target, joint)
+    assert translator_shapes(config, source, target, joint) == stored(network)
+
+
+@settings(max_examples=30, deadline=None)
+@given(transformers(), depth, st.booleans(), st.integers(3, 9))
+def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) -> None:
+    config = LANGUAGE_MODELS["transformer"].parse({**values, "decoder_layers": decoder, "tie": tie})
+    network = build_language_model(config, vocabulary, 10)
+    assert language_model_shapes(config, vocabulary) == stored(network)
+
+
+@settings(max_examples=30, deadline=None)
+@given(transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5))
+def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int) -> None:
+    config = CLASSIFIERS["transformer"].parse({**values, "encoder_layers": encoder, "pooling": pooling})
+    network = build_classifier(config, 9, labels, tagging=tagging)
+    assert classifier_shapes(config, 9, labels) == stored(network)
+
+
+@pytest.mark.parametrize(("order", "skips"), [(1, 0), (2, 0), (4, 0), (2, 3)])
+def test_counted_models(order: int, skips: int) -> None:
+    config = MarkovConfig(order=order, skips=skips)
+    ids = np.random.default_rng(0).integers(1, 6, 200).astype(np.int32)
+    tables: Any = count_model(config, ids, np.array([0, 90]), 7).tables()
+    shapes = {name: tuple(table.shape) for name, table in tables.items()}
+    assert table_shapes(config, 7, shapes) == shapes
+
+
+def test_the_relative_positions_have_as_many_buckets() -> None:
+    config = TRANSLATORS["transformer"].parse({"positions": "relative"})
+    network = build_translator(config, 9, 9, True)
+    assert network.get_parameter("encoder_bias.table").shape[0] == RELATIVE_BUCKETS
