@@ -79,3 +79,16 @@ def test_leaves_and_their_short_names() -> None:
         "text.dropout": "text.dropout",
         "top": "top",
     }
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "1" * 5000, "{a=" * 100_000, "'\udcff'"])
+def test_a_value_without_bound_is_one_line(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--set train\.seed: not valid TOML: ") as caught:
+        override({}, [f"train.seed={value}"])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 2000
+
+
+def test_a_key_without_bound_is_one_line() -> None:
+    with pytest.raises(ConfigError, match="a key of 100,001 parts; none has more than 64"):
+        override({}, ["a." * 100_000 + "b=1"])

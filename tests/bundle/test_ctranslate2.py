@@ -1,6 +1,8 @@
 """Conversion for CTranslate2: made once, whole, for this bundle only. What the converted model says is tested with the engine."""
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from regard.bundle import ctranslate2 as conversion
 from regard.bundle.bundle import read_network, save_bundle
 from regard.bundle.ctranslate2 import convert, converted, sinusoids
 from regard.bundle.opened import OpenBundle
-from regard.errors import BundleError
+from regard.errors import BundleError, DiskError, ResourceError
 from regard.ops.positions import sinusoidal
 from regard.tasks.bundles import open_bundle
 
@@ -124,3 +126,37 @@ def test_what_cannot_be_converted_says_why(make_parts, tmp_path: Path, monkeypat
     monkeypatch.setattr(conversion, "find_spec", lambda name: None)
     with pytest.raises(BundleError, match="not installed"):
         convert(saved(make_parts, tmp_path / "b"), "float32", tmp_path)
+
+
+def test_a_lock_is_not_waited_for_without_end(make_parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = saved(make_parts, tmp_path / "b")
+    path = converted(bundle, "float32")
+    lock = path.with_name(f"{path.name}.lock")
+    monkeypatch.setattr(conversion, "LONGEST_WAIT", 0.0)
+    with lock.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(DiskError, match=r"lock: another process has held this lock for 0 seconds; end it, or set"):
+            converted(bundle, "float32")
+    assert converted(bundle, "float32") == path
+    lock.unlink()
+    os.mkfifo(lock)
+    with pytest.raises(DiskError, match=r"lock: a named pipe, not a regular file; it is not read; delete it"):
+        converted(bundle, "float32")
+
+
+def test_too_many_open_files_leave_a_sound_conversion(
+    make_parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = saved(make_parts, tmp_path / "b")
+    path = converted(bundle, "float32")
+
+    def fail(*_: object) -> None:
+        raise ResourceError("too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(conversion, "verify_manifest", fail)
+        with pytest.raises(ResourceError):
+            converted(bundle, "float32")
+    made = (path / "model.bin").stat().st_ino
+    assert converted(bundle, "float32") == path
+    assert (path / "model.bin").stat().st_ino == made

@@ -1,5 +1,6 @@
 """A bundle is found by its own path or by its run's, and every way of not finding it has its own message."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def test_there_is_no_pointer(run: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["../elsewhere", "/etc", "checkpoints/../../x", "", "\n", "a\nb", "a\0b"],
+    ["../elsewhere", "/etc", "checkpoints/../../x", "", "\n", "a\nb", "a\0b", "x" * 4096, "x" * 10_000_000, "a secret"],
 )
 def test_pointers_that_lead_nowhere_or_outside(run: Path, content: str) -> None:
     (run.parent / "elsewhere").mkdir()
@@ -59,6 +60,7 @@ def test_pointers_that_lead_nowhere_or_outside(run: Path, content: str) -> None:
         find_bundle(run)
     assert str(raised.value).startswith(f"{run / 'best'}: ")
     assert "\n" not in str(raised.value)
+    assert not content.strip() or content not in str(raised.value)  # it may be a link to what nobody should see
 
 
 def test_a_pointer_of_other_bytes(run: Path) -> None:
@@ -94,3 +96,20 @@ def test_what_is_no_bundle(tmp_path: Path, bundle: Path) -> None:
 def test_a_bundle_without_its_manifest_is_still_a_bundle(bundle: Path) -> None:
     (bundle / "manifest.json").unlink()
     assert find_bundle(bundle) == bundle  # so that loading says what is missing
+
+
+def test_a_pointer_that_is_a_link_or_a_pipe(run: Path) -> None:
+    (run.parent / "secret").write_text(FIRST)
+    (run / "best").symlink_to("../secret")
+    with pytest.raises(BundleError, match=r"best: a link that leads out of .*run") as raised:
+        find_bundle(run)
+    assert FIRST not in str(raised.value)
+    (run / "best").unlink()
+    os.mkfifo(run / "best")
+    with pytest.raises(BundleError, match="best: a named pipe, not a regular file"):
+        find_bundle(run)
+
+
+def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="cannot be read: File name too long"):
+        find_bundle(tmp_path / ("x" * 300))

@@ -1,13 +1,15 @@
 """Every byte counts: a file that was cut, changed or lost is named before anything is read from it."""
 
+import errno
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from regard.bundle.manifest import open_manifest, verify_manifest, write_manifest
-from regard.errors import BundleError
+from regard.errors import BundleError, ResourceError
 from regard.tasks.bundles import load_bundle
 
 FILES = ["config.json", "model.safetensors", "source.vocab.json", "target.vocab.json", "tokenizer.json"]
@@ -114,3 +116,62 @@ def test_names_outside_are_refused(tmp_path: Path, name: str) -> None:
     rewritten(tmp_path, format=1, files={name: "0" * 64})
     with pytest.raises(BundleError, match="outside of the directory"):
         open_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"files": ["config.json"]}, "files = ['config.json']"),
+        ({}, "files: field required"),
+        ({"files": {"a": 1}}, "files.a = 1"),
+        ({"files": {"a": "0" * 63}}, "files.a = "),
+        ({"files": {"a\0b": "0" * 64}}, "outside of the directory"),
+    ],
+)
+def test_a_manifest_of_another_shape(tmp_path: Path, values: dict[str, object], reason: str) -> None:
+    rewritten(tmp_path, format=1, **values)
+    with pytest.raises(BundleError, match=r"manifest\.json: ") as caught:
+        open_manifest(tmp_path)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[]", "[" * 100_000, '{"format": 1, "format": 1}', "1" * 5000, '{"a": "\\ud800"}'])
+def test_a_manifest_that_is_no_record(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(BundleError, match=r"manifest\.json: damaged: "):
+        open_manifest(tmp_path)
+
+
+def test_a_file_is_read_only_if_it_is_listed_and_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    write_manifest(tmp_path)
+    (tmp_path / "b").write_bytes(b"abc")
+    files = open_manifest(tmp_path)
+    assert files.read("a") == b"abc"
+    assert files.read_whole("a", 3) == b"abc"
+    with pytest.raises(BundleError, match="b: not listed"):
+        files.read("b")
+    with pytest.raises(BundleError, match="a: larger than 2 bytes"):
+        files.read("a", 2)
+    with pytest.raises(BundleError, match="a: its size has changed"):
+        files.read_whole("a", 2)
+    (tmp_path / "a").write_bytes(b"abd")
+    for read in (files.read, lambda name: files.read_whole(name, 3)):
+        with pytest.raises(BundleError, match="a: content does not match its SHA-256"):
+            read("a")
+
+
+def test_too_many_open_files_are_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    write_manifest(tmp_path)
+    files = open_manifest(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "open", fail)
+    for use in (files.verify, lambda: files.read("a"), lambda: open_manifest(tmp_path)):
+        with pytest.raises(ResourceError, match="cannot be read now: too many open files") as caught:
+            use()
+        assert not isinstance(caught.value, BundleError)

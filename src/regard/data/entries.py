@@ -4,7 +4,6 @@ An entry is written atomically, has a SHA-256 of each file, and is built again i
 processes may build the same entry; the first to finish wins. It does not know what an entry holds.
 """
 
-import json
 import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -19,7 +18,7 @@ from regard.data.config import STDIN
 from regard.data.readers import display_name, open_bytes
 from regard.errors import DataError, ResourceError
 from regard.files import STAGING_MARK, disk_errors, sha256_of, to_json
-from regard.foreign import read_text, refuse_exhausted
+from regard.foreign import parse_json, read_text, refuse_exhausted
 from regard.settings import Settings
 from regard.text.build import CONFIG_FILE
 
@@ -81,7 +80,7 @@ def _open(directory: Path, opened: Callable[[Path, Record], Opened]) -> Opened:
 
 
 def _record_of(directory: Path) -> Record:
-    record: Record = json.loads(read_text(directory / RECORD))
+    record: Record = parse_json(read_text(directory / RECORD), directory / RECORD)
     return record
 
 
