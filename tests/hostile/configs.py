@@ -37,6 +37,27 @@ KEYS = (
         "nothing.such",
     ),
 )
+SIZES = (
+    *("model.layers", "model.width", "model.heads", "model.feed_forward", "model.max_positions", "model.dropout"),
+    *("text.vocabulary", "train.batch_tokens", "train.learning_rate", "train.warmup", "train.accumulate", "train.clip"),
+    *("train.validate_every", "train.save_every", "train.keep", "train.average", "train.ema", "train.workers"),
+    *("train.seed", "train.patience", "data.pocket", "data.max_length", "data.seed", "train.label_smoothing"),
+)
+NUMBERS = (
+    "0",
+    "-1",
+    "1",
+    "3",
+    "0.5",
+    "1e9",
+    "1000000000",
+    "100000",
+    "1e-300",
+    "1e308",
+    "nan",
+    "inf",
+    "9223372036854775807",
+)
 RUN = ("--set", "train.max_steps=1", "--set", "model.layers=1", "--set", "model.width=16", "--set", "model.heads=2")
 SOUND = """
 [data]
@@ -69,10 +90,26 @@ def config(rng: Random, directory: Path) -> Command:
 def toml_text(rng: Random) -> str:
     """A sound config that was attacked."""
     attack = rng.choice(
-        ["value", "value", "value", "deep", "dots", "digits", "twice", "bytes", "long", "table", "unclosed"]
+        [
+            "value",
+            "value",
+            "size",
+            "size",
+            "size",
+            "deep",
+            "dots",
+            "digits",
+            "twice",
+            "bytes",
+            "long",
+            "table",
+            "unclosed",
+        ]
     )
     if attack == "value":
         return with_value(rng.choice(KEYS), toml_value(rng))
+    if attack == "size":
+        return with_value(rng.choice(SIZES), rng.choice(NUMBERS))
     if attack == "deep":
         brackets = rng.choice([70, 2_000, 100_000])
         return f"{SOUND}\n[x]\ndeep = {'[' * brackets}{']' * brackets}\n"
