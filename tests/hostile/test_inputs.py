@@ -86,6 +86,7 @@ UNIT = '<tu><tuv xml:lang="fr"><seg>le chat</seg></tuv><tuv xml:lang="en"><seg>t
 TMX = f"<tmx><body>{UNIT * 20}</body></tmx>"
 RECORD = {"translation": {"fr": "le chat", "en": "the cat"}}
 JSONL = "".join(json.dumps(RECORD) + "\n" for _ in range(5))
+HALVES = "".join(json.dumps({"source": f"le \ud800 {n}", "target": f"the \udfff {n}"}) + "\n" for n in range(20))
 ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 GZ = ("--src", "b.gz", "--tgt", "b.gz")
 
@@ -156,7 +157,7 @@ CASES: dict[str, Case] = {
         nothing_for_8_gigabytes, Command(("train", *PARALLEL, *TRAIN), memory=MEMORY), 2, "a.fr:37: a line of more than"
     ),
     "training on jsonl with lone surrogates": Case(
-        lambda home: (home / "b.jsonl").write_text(JSONL.replace("chat", "\\ud800") * 4, encoding="utf-8"),
+        lambda home: (home / "b.jsonl").write_text(HALVES, encoding="utf-8"),
         Command(
             (
                 "train",
