@@ -58,7 +58,18 @@ NUMBERS = (
     "inf",
     "9223372036854775807",
 )
-RUN = ("--set", "train.max_steps=1", "--set", "model.layers=1", "--set", "model.width=16", "--set", "model.heads=2")
+SHORT = ("--minutes", "0.05")  # whatever the number of steps
+RUN = (
+    *SHORT,
+    "--set",
+    "train.max_steps=1",
+    "--set",
+    "model.layers=1",
+    "--set",
+    "model.width=16",
+    "--set",
+    "model.heads=2",
+)
 SOUND = """
 [data]
 src = "a.fr"
@@ -82,9 +93,11 @@ def config(rng: Random, directory: Path) -> Command:
     draw.write_text(path, toml_text(rng))
     if rng.random() < 0.15:
         draw.replace_file(rng, path)
+        if path.is_file() and not path.stat().st_size:
+            path.write_text("[", encoding="utf-8")  # an empty config is sound: it trains for long
     verb = rng.choice(["train", "train", "sweep"])
     more = ("--dry-run",) if verb == "sweep" else ()
-    return Command((verb, "run.toml", "--out", "out", *more))
+    return Command((verb, "run.toml", "--out", "out", *SHORT, *more))
 
 
 def toml_text(rng: Random) -> str:
@@ -171,6 +184,7 @@ def setting(rng: Random, directory: Path) -> Command:
     assignment = f"{key}={value}".replace("\x00", "")[:120_000]  # the system allows no more in one argument
     verb = rng.choice(["train", "train", "sweep", "demo"])
     if verb == "demo":
-        return Command(("demo", "--out", "out", "--set", "data.pocket=40", *RUN, "--set", assignment))
+        short = ("--set", "train.minutes=0.05", *RUN[len(SHORT) :])
+        return Command(("demo", "--out", "out", "--set", "data.pocket=40", *short, "--set", assignment))
     more = ("--dry-run",) if verb == "sweep" else ()
     return Command((verb, "--src", "a.fr", "--tgt", "a.en", "--out", "out", *RUN, "--set", assignment, *more))
