@@ -64,6 +64,8 @@ def read_bytes(path: Path, limit: int, *, root: Path | None = None) -> bytes:
         content = file.read(size + 1)  # one byte more shows a file that is larger, or grows
     if len(content) > limit:
         raise LimitError(f"{path}: larger than {limit:,} bytes, the most that is read of such a file")
+    if len(content) > size:
+        raise FileError(f"{path}: it grows while it is read; wait until it is written, and run the same command again")
     return content
 
 
@@ -160,13 +162,15 @@ def parse_toml(text: str, where: object) -> dict[str, Any]:
 def _check_depth(text: str, tokens: re.Pattern[str]) -> None:
     """Refuse brackets, or parts of a dotted key, that nest too deep. It walks the text once."""
     depth = dots = 0
+    in_key = True  # a dot in a value is not nesting: it may be a path
     for match in tokens.finditer(text):
         token = match.group()
         if token in ("[", "{"):
             depth += 1
         elif token in ("]", "}"):
             depth -= 1
-        dots = dots + 1 if token == "." else dots if token[0] in "\"'" else 0
+        in_key = token != "=" if token in ("=", "\n", ",", "{", "[") else in_key
+        dots = dots + in_key if token == "." else dots if token[0] in "\"'" else 0
         if depth > DEPTH or dots > DEPTH:
             raise ValueError(f"nested more than {DEPTH} levels deep, at character {match.start():,}")
 
