@@ -54,11 +54,11 @@ def test_the_cache_knows_files_and_their_order_but_not_weights(tmp_path):
     cache = tmp_path / "cache"
     data = two(tmp_path, sentences(60), sentences(60, 100))
     key = prepare(PairData(**data), CHAR, cache).key
-    entry = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
+    entry = {path.name: path.stat().st_ino for path in cache.iterdir()}  # the time is that of its last use
     weighted = prepare(PairData(**two(tmp_path, sentences(60), sentences(60, 100), (0.5, 2))), CHAR, cache)
     assert weighted.key == key
     assert [part.weight for part in weighted.parts] == [0.5, 2]
-    assert {path.name: path.stat().st_mtime_ns for path in cache.iterdir()} == entry
+    assert {path.name: path.stat().st_ino for path in cache.iterdir()} == entry
     turned = PairData(corpora=tuple(reversed(PairData(**data).corpora)))
     assert prepare(turned, CHAR, cache).key != key
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from regard.engine.stream import LARGEST_WINDOW, SMALLEST_WINDOW, streamed, windows
+from regard.engine.stream import LARGEST_WINDOW, SMALLEST_WINDOW, WINDOW_SIZE, streamed, windows
 
 
 def shouted(first: int, numbers: list[int], texts: list[str]) -> list[str]:
@@ -106,3 +106,22 @@ def test_windows_depend_only_on_where_they_begin() -> None:
     for place in (1, 3, len(found) - 1):
         first = found[place][0]
         assert list(windows(items[first:], first)) == found[place:]
+
+
+def test_windows_of_long_items_are_short() -> None:
+    items = ["x"] * 300 + ["y" * WINDOW_SIZE] * 3 + ["z" * (WINDOW_SIZE // 2)] * 4 + ["x"] * 10
+    found = list(windows(items, size=len))
+    assert [item for window in found for item in window] == items
+    assert [len(window) for window in found] == [SMALLEST_WINDOW, 45, 1, 1, 2, 2, 10]
+    assert list(windows(items[256:], 256, size=len)) == found[1:]
+
+
+def test_items_before_a_failure_of_the_source_are_in_a_window() -> None:
+    def failing() -> Iterator[int]:
+        yield from range(3)
+        raise ValueError("damaged")
+
+    found = windows(failing())
+    assert next(found) == [0, 1, 2]
+    with pytest.raises(ValueError, match="damaged"):
+        next(found)

@@ -43,3 +43,13 @@ def _before(target: str, calls: int, act: Any) -> None:
         return original(*given, **named)
 
     setattr(owner, name, replaced)
+
+
+def append_in(target: str, path: str, line: str) -> None:
+    """Add a line to a file when `module:name` is called: the file changes while it is read."""
+
+    def append() -> None:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    _before(target, 1, append)

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,3 +170,9 @@ def test_the_bounds_hold_together() -> None:
         replace(widest, beam=27)
     with pytest.raises(SearchError, match=r"^min_length = 10000: with 50 hypotheses"):
         SearchOptions(sample=True, nbest=50, min_length=LONGEST_OUTPUT)
+
+
+def test_the_page_states_the_bounds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "decoding.md").read_text(encoding="utf-8")
+    for name in BOUNDS:
+        assert f"| `--{name.replace('_', '-')}` | {int(FIELDS[name].metadata['most']):,} |\n" in page

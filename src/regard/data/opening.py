@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, TextIO, cast
 
 from regard.errors import DataError
 from regard.foreign import refuse_exhausted
@@ -24,7 +24,7 @@ LONGEST_LINE = 16 << 20
 """Bytes of a line of a corpus. A longer one is refused: a line is read whole."""
 ENDLESS_LINE = 1 << 30
 """Bytes of a line of which only the beginning is read. A longer one is refused."""
-MOST_RATIO, FREE_BYTES = 100, 64 << 20
+MOST_RATIO, FREE_BYTES = 100, 16 << 20
 """A .gz may unpack to so many times its size, and to so many bytes in any case. Text unpacks to 3 to 50 times its size."""
 PIPE_SECONDS = 5.0
 """How long a named pipe is waited for until somebody writes to it."""
@@ -82,8 +82,9 @@ def _opened(path: str | Path | None, name: str) -> Iterator[BinaryIO]:
     if path is None:
         if sys.stdin is None:
             raise DataError(f"{name}: closed; open it, or give a file in place of '-'")
-        with suppress(io.UnsupportedOperation, ValueError):  # a stream of the caller's that is no file
-            _require_end(sys.stdin.fileno(), name)
+        handle = _handle_of(sys.stdin)
+        if handle is not None:
+            _require_end(handle, name)
         yield sys.stdin.buffer
         return
     mode = os.stat(path).st_mode
@@ -100,6 +101,14 @@ def _opened(path: str | Path | None, name: str) -> Iterator[BinaryIO]:
         raise
     with file:
         yield file
+
+
+def _handle_of(stream: TextIO) -> int | None:
+    """The file descriptor of a stream; None for one of the caller's that is no file."""
+    try:
+        return stream.fileno()
+    except (AttributeError, io.UnsupportedOperation, ValueError):
+        return None
 
 
 def _require_end(handle: int, name: str) -> None:

@@ -293,7 +293,7 @@ def _jsonl(path: str | Path, languages: LanguagePair, digest: str | None) -> Ite
             warnings.warn(
                 f"{display_name(path)}:{number}: half of a surrogate pair, which is no character; it is read as U+FFFD "
                 "(told once a file; `regard data check` lists the lines)",
-                stacklevel=2,
+                stacklevel=1,  # one place, so that Python shows it once for all passes over the file
             )
         yield sound
 

@@ -30,12 +30,15 @@ def windows(
     """Items from number `first` on, in windows: small at the start, for quick first results, then larger, for better batches.
 
     The end of a window depends only on its beginning and its items, so a resumed stream has the same windows. size: bytes of an item; long
-    items make windows of few, which bounds memory.
+    items make windows of few, which bounds memory. An exception of the source is raised after the items before it.
     """
-    iterator = iter(items)
+    failures: list[Exception] = []
+    iterator = _until_failure(items, failures)
     while window := _until(WINDOW_SIZE, islice(iterator, min(max(first, SMALLEST_WINDOW), largest)), size):
         yield window
         first += len(window)
+    for failure in failures:
+        raise failure
 
 
 def _until(most: int, items: Iterable[Item], size: Callable[[Item], int] | None) -> list[Item]:

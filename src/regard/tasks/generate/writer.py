@@ -24,7 +24,7 @@ from regard.bundle.opened import OpenBundle
 from regard.engine.batching import padded
 from regard.engine.constraints import suppressed_ids
 from regard.engine.forced import ForcedScore
-from regard.engine.input_length import TruncationWarning, most_characters
+from regard.engine.input_length import MAX_CHARACTERS, TruncationWarning, most_characters
 from regard.engine.prefill import PrefilledStepper
 from regard.engine.resident import Evaluable, Resident
 from regard.engine.risk import by_utility, expected_utilities
@@ -44,7 +44,7 @@ from regard.text.tokenizer import Tokenizer
 
 USUAL_LENGTH = 200  # tokens of an output, the default
 WINDOWS_TOKENS = 8192  # read at once, when scoring
-MOST_PROMPT = 1 << 20  # characters, for a network without a context length
+MOST_PROMPT = MAX_CHARACTERS  # for a network without a context length
 
 
 class LanguageNetwork(Stepper[Any], Evaluable, Protocol):
@@ -193,7 +193,7 @@ class Writer:
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that have tokens which the training text lacks, where the network knows them."""
         unseen, unknown = frozenset(self.network.unseen_tokens()), dict[str, None]()
-        for line in text.split("\n") if unseen else ():
+        for line in text[-self._most_prompt :].split("\n") if unseen else ():
             ids = self.tokenizer.encode(line)
             words = self.tokenizer.decode(ids).split(" ")
             places = zip(ids, self.tokenizer.words(ids), strict=True)
