@@ -40,11 +40,11 @@ def test_what_is_in_use_or_being_written_stays(tmp_path: Path, monkeypatch: pyte
     staging = entry(tmp_path, f"d{cache.STAGING_MARK}1", 1000, 0.0)
     (tmp_path / "c.lock").touch()
     monkeypatch.setenv(cache.QUOTA_VARIABLE, "0")
-    with cache.held(used, shared=True), cache.held(tmp_path / "c.lock"):
+    with cache.locked(used, shared=True), cache.locked(tmp_path / "c.lock"):
         cache.prune(tmp_path, keep=tmp_path / "none")
     assert used.exists()
     assert converting.exists()
-    assert staging.exists()  # `remove_dead` judges it
+    assert staging.exists()  # `remove_stale` judges it
     assert not free.exists()
 
 
@@ -66,7 +66,7 @@ def test_an_entry_being_written_is_no_leftover(tmp_path: Path) -> None:
     with ExitStack() as lock:
         with cache.new_entry(tmp_path / "a", lock) as staging:
             (staging / "file").write_text("x", encoding="utf-8")
-            cache.remove_dead(tmp_path)
+            cache.remove_stale(tmp_path)
             assert (staging / "file").exists()
         assert (tmp_path / "a" / "file").exists()
     with pytest.raises(RuntimeError), ExitStack() as lock, cache.new_entry(tmp_path / "b", lock):
@@ -91,12 +91,12 @@ def test_the_leftovers_of_a_killed_process_go_at_once(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"now\n"
-        cache.remove_dead(tmp_path)
+        cache.remove_stale(tmp_path)
         assert len(list(tmp_path.iterdir())) == 2  # it lives
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert len(list(tmp_path.iterdir())) == 2
-    cache.remove_dead(tmp_path)
+    cache.remove_stale(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,9 +106,9 @@ def test_a_link_among_the_leftovers_is_not_followed(tmp_path: Path) -> None:
     home.mkdir()
     (home / f"x{cache.STAGING_MARK}1").symlink_to(precious)
     (home / "linked").symlink_to(precious)
-    cache.remove_dead(home)
+    cache.remove_stale(home)
     assert (precious / "part" / "file").exists()
 
 
 def test_a_cache_that_is_not_there_has_no_leftovers(tmp_path: Path) -> None:
-    cache.remove_dead(tmp_path / "none")
+    cache.remove_stale(tmp_path / "none")

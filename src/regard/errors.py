@@ -21,6 +21,13 @@ _UNSAFE = re.compile(
     "]"
 )
 
+_ALLOCATION = re.compile(r"allocat|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that the memory is full: a `MemoryError`, or the `RuntimeError` of a library."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_ALLOCATION.search(str(error))))
+
 
 def shown(text: object, limit: int = LONGEST_SHOWN) -> str:
     """The text as one line that is safe to print: no control or bidirectional character, at most `limit` characters.

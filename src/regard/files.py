@@ -111,8 +111,8 @@ def follow_umask(path: Path) -> None:
             new.unlink()
 
 
-def remove_whole(path: Path) -> None:
-    """Delete a directory atomically: rename it first, so that nobody sees it half deleted.
+def remove_whole(path: Path) -> bool:
+    """Delete a directory atomically: rename it first, so that nobody sees it half deleted. Returns whether all of it is gone.
 
     `remove_leftovers` deletes the rest if this is interrupted.
     """
@@ -120,6 +120,7 @@ def remove_whole(path: Path) -> None:
     with suppress(OSError):  # a full disk may refuse the rename; then delete in place
         doomed = path.rename(_staging_path(path))
     shutil.rmtree(doomed, ignore_errors=True)
+    return not doomed.exists()
 
 
 def remove_leftovers(directory: Path) -> list[Path]:

@@ -94,18 +94,22 @@ def open_regular(path: Path, *, root: Path | None = None, create: bool = False) 
 
     create: make an empty file if there is none, such as one that processes lock.
     """
+    # some file systems lock only what may be written
+    return os.fdopen(regular_handle(path, os.O_RDWR | os.O_CREAT if create else os.O_RDONLY, root=root), "rb")
+
+
+def regular_handle(path: Path, flags: int, *, root: Path | None = None) -> int:
+    """The handle of a regular file, opened with `flags` of `os.open`. It never waits, and no device notices it."""
     place = path if root is None else _inside(path, root)
-    flags = os.O_NONBLOCK | os.O_CLOEXEC | (0 if root is None else os.O_NOFOLLOW)
-    flags |= os.O_RDWR | os.O_CREAT if create else os.O_RDONLY  # some file systems lock only what may be written
-    if not create or place.exists():
+    if not flags & os.O_CREAT or place.exists():
         _require_regular(path, os.stat(place).st_mode)  # before opening, which a device may notice
-    handle = os.open(place, flags, 0o666)
+    handle = os.open(place, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if root is None else os.O_NOFOLLOW), 0o666)
     try:
         _require_regular(path, os.fstat(handle).st_mode)
-        return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
+    return handle
 
 
 def _require_regular(path: Path, mode: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard import cache
 from regard.bundle import ctranslate2 as conversion
 from regard.bundle.bundle import read_network, save_bundle
 from regard.bundle.ctranslate2 import convert, converted, sinusoids
@@ -132,7 +133,7 @@ def test_a_lock_is_not_waited_for_without_end(make_parts, tmp_path: Path, monkey
     bundle = saved(make_parts, tmp_path / "b")
     path = converted(bundle, "float32")
     lock = path.with_name(f"{path.name}.lock")
-    monkeypatch.setattr(conversion, "LONGEST_WAIT", 0.0)
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.0)
     with lock.open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(DiskError, match=r"lock: another process has held this lock for 0 seconds; end it, or set"):

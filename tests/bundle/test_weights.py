@@ -19,7 +19,7 @@ from regard.bundle.config import BundleSettings
 from regard.bundle.ctranslate2 import convert
 from regard.bundle.describe import describe
 from regard.bundle.manifest import write_manifest
-from regard.bundle.memoryless import memoryless_network
+from regard.bundle.meta_network import meta_network
 from regard.bundle.weights import numpy_weights, tensor_shapes
 from regard.errors import BundleError
 from regard.models.build import count_model
@@ -156,7 +156,7 @@ def test_other_networks_have_the_shapes_of_the_meta_device(task: type[BundleSett
         before = torch.get_rng_state()
         assert tensor_shapes(config) == {name: tensor.shape for name, tensor in named if name in persistent}
         assert torch.equal(torch.get_rng_state(), before)
-        assert all(tensor.is_meta for tensor in memoryless_network(config).state_dict().values())
+        assert all(tensor.is_meta for tensor in meta_network(config).state_dict().values())
 
 
 def classifier(path: Path, model: dict[str, Any], **more: Any) -> Path:

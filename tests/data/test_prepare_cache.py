@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from data.preparing import CHAR, moses, sentences, text_of, the_error
-from regard.cache import held
+from regard.cache import locked
 from regard.data import encoding, entries
 from regard.data import prepare as prepare_module
 from regard.data.config import PairData
@@ -237,7 +237,7 @@ def test_only_the_leftovers_of_dead_writers_are_cleared_away(tmp_path, cache):
     (cache / "input.partial-33333333.tsv").write_bytes(b"a\tb\n")
     long_ago = time.time() - 3 * 24 * 3600
     os.utime(alive, (long_ago, long_ago))  # no clock decides
-    with held(alive):
+    with locked(alive):
         prepare(PairData(**moses(tmp_path, sentences(10))), CHAR, cache)
     assert not dead.exists()
     assert alive.exists()

@@ -4,7 +4,9 @@ It does not know the other files of a checkpoint.
 """
 
 import math
+import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.bundle.config import CONFIG, BundleSettings
-from regard.bundle.manifest import MEND, write_manifest
-from regard.bundle.opened import OpenBundle
+from regard.bundle.manifest import MANIFEST, MEND, write_manifest
+from regard.bundle.opened import FOR_RESUMING, OpenBundle
 from regard.bundle.tensors import tensors_of, write_tensors
 from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
 from regard.errors import BundleError, ConfigError
@@ -45,13 +47,26 @@ def write_bundle(directory: Path, tensors: Mapping[str, Tensor], config: BundleS
 
 
 def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:
-    """Replace the config of a bundle atomically. The other files of its directory are kept."""
+    """Replace the config of a bundle atomically. The other files of its directory are kept; no link out of it is followed."""
     with whole_directory(bundle.directory) as staging:
-        shutil.copytree(bundle.directory, staging, dirs_exist_ok=True)
+        for name in bundle.files.digests:
+            if name not in FOR_RESUMING or (bundle.directory / name).exists():
+                (staging / name).parent.mkdir(parents=True, exist_ok=True)
+                (staging / name).write_bytes(bundle.files.read(name, sys.maxsize))
         (staging / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
         if bundle.stored_format == 1:  # the config is written in the newest format, so rename the tensors too
             write_tensors(staging / WEIGHTS, read_weights(bundle))
         write_manifest(staging)
+        for path in _unlisted(bundle):  # such as a README: it stays unlisted
+            (staging / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(bundle.directory / path, staging / path, follow_symlinks=False)
+
+
+def _unlisted(bundle: OpenBundle) -> list[Path]:
+    """The regular files of a bundle that are not in its manifest. No links."""
+    paths = [Path(folder, name) for folder, _, names in os.walk(bundle.directory) for name in names]
+    plain = [path.relative_to(bundle.directory) for path in paths if path.is_file() and not path.is_symlink()]
+    return [name for name in plain if name.as_posix() not in {*bundle.files.digests, MANIFEST}]
 
 
 def read_weights(bundle: OpenBundle) -> dict[str, Tensor]:
@@ -73,6 +88,7 @@ def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.M
         network = config.network()
     _check_numbers(bundle, network, tensors)
     network.load_state_dict(tensors, strict=False)  # tied tensors have one name in the file
+    del tensors  # with the content of the file, before another device gets a copy
     return network.to(place).eval()
 
 
@@ -80,7 +96,7 @@ def _check_numbers(bundle: OpenBundle, network: nn.Module, tensors: Mapping[str,
     """Refuse NaN, and infinite weights; a buffer may hold infinity, such as the free places of a table."""
     parameters = {name for name, _ in network.named_parameters()}
     for name, tensor in tensors.items():
-        if math.isfinite(tensor.sum(dtype=torch.float64)):  # the sum of a sound tensor costs a pass over it, no more
+        if math.isfinite(tensor.sum()):  # a pass over it, no memory; a sum that overflows is only looked at closer
             continue
         if tensor.isnan().any() or (name in parameters and tensor.isinf().any()):
             raise not_finite(bundle, name)

@@ -6,23 +6,20 @@ of our pad. Any program that uses CTranslate2 can read the directory.
 Shapes: V pieces without pad, D width, P positions.
 """
 
-import fcntl
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 from regard.activity import activity
 from regard.bundle.config import BundleSettings
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.weights import WEIGHTS, numpy_weights
-from regard.cache import mark_used, new_entry, prune, remove_dead
-from regard.errors import BundleError, DiskError, FileError
-from regard.files import CACHE_VARIABLE, cache_directory, disk_errors, remove_whole
-from regard.foreign import open_regular
+from regard.cache import locked, locked_entry, mark_used, new_entry, prune, remove_stale
+from regard.errors import BundleError
+from regard.files import cache_directory, disk_errors, remove_whole
 from regard.models.config import ModelConfig, TransformerConfig
 from regard.text.vocabulary import END, UNKNOWN
 
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
-LONGEST_WAIT = 600.0
-"""Seconds to wait for another process that converts the same model. A conversion takes less than one."""
 _LAYOUT = 3  # version of the conversion; raise it to invalidate the cache
 _EPSILON = 1e-5  # of `layers.norm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
@@ -62,25 +57,30 @@ def reach(config: BundleSettings) -> int:
     return config.reach or POSITIONS
 
 
-def converted(bundle: OpenBundle, precision: Precision) -> Path:
-    """The directory of the converted bundle in the cache; converts it if it is missing or damaged."""
+def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None = None) -> Path:
+    """The directory of the converted bundle in the cache; converts it if it is missing or damaged.
+
+    With `lock`, nobody prunes it until that is closed.
+    """
     import ctranslate2
 
     home = cache_directory() / "ctranslate2"
     path = home / f"{bundle.files.identity[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
-    with _locked(path):
+    with locked_entry(path, "waiting for another process that converts the model for CTranslate2"):
         if not _is_sound(path):
             remove_whole(path)
-            remove_dead(home)
+            remove_stale(home)
             with (
                 activity("converting the model for CTranslate2"),
-                ExitStack() as lock,
-                new_entry(path, lock) as staging,
+                ExitStack() as writing,
+                new_entry(path, writing) as staging,
             ):
                 convert(bundle, precision, staging)
                 write_manifest(staging)
             prune(home, keep=path)
         mark_used(path)
+        if lock is not None:
+            lock.enter_context(locked(path, shared=True))
     return path
 
 
@@ -101,47 +101,6 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     spec.optimize(quantization=precision)
     with disk_errors(directory):
         spec.save(str(directory))
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Lock an entry of the cache. Another process that converts the model is waited for, and after `LONGEST_WAIT` it is named."""
-    lock_path = path.with_name(f"{path.name}.lock")
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with _open_lock(lock_path) as lock:
-        if not _is_free(lock):
-            with activity("waiting for another process that converts the model for CTranslate2"):
-                _wait_for(lock, lock_path)
-        yield
-
-
-def _open_lock(path: Path) -> BinaryIO:
-    with disk_errors(path):
-        try:
-            return open_regular(path, create=True)
-        except FileError as error:
-            raise DiskError(f"{error}; delete it") from None
-
-
-def _is_free(lock: BinaryIO) -> bool:
-    """Take the lock, if no other process has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _wait_for(lock: BinaryIO, path: Path) -> None:
-    deadline = time.monotonic() + LONGEST_WAIT
-    while not _is_free(lock):
-        if time.monotonic() > deadline:
-            raise DiskError(
-                f"{path}: another process has held this lock for {LONGEST_WAIT:g} seconds; end it, or set {CACHE_VARIABLE}, "
-                "which names the cache, to another directory"
-            )
-        time.sleep(0.05)
 
 
 def _is_sound(path: Path) -> bool:

@@ -31,8 +31,8 @@ class _Sizes(NamedTuple):
     """The tensors of a network."""
 
     shapes: Shapes
-    beside: int = 0
-    """Bytes of the buffers that are not stored."""
+    unstored_buffer_bytes: int = 0
+    """Such as tables of positions, which a network makes anew."""
 
 
 _BUILT: dict[tuple[type, str], _Sizes] = {}
@@ -54,14 +54,14 @@ def _sizes(config: BundleSettings) -> _Sizes:
 
 
 def _built_sizes(config: BundleSettings) -> _Sizes:
-    from regard.bundle.memoryless import memoryless_network
+    from regard.bundle.meta_network import meta_network
 
-    network = memoryless_network(config)
+    network = meta_network(config)
     stored = network.state_dict().keys()
     buffers = list(network.named_buffers())
     named = [*network.named_parameters(), *buffers]  # each without duplicates
-    beside = sum(buffer.nbytes for name, buffer in buffers if name not in stored)
-    return _Sizes({name: tuple(tensor.shape) for name, tensor in named if name in stored}, beside)
+    unstored = sum(buffer.nbytes for name, buffer in buffers if name not in stored)
+    return _Sizes({name: tuple(tensor.shape) for name, tensor in named if name in stored}, unstored)
 
 
 def check_weights(files: Manifest, config: BundleSettings, stored_format: int = 2) -> None:
@@ -92,7 +92,7 @@ def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
             values: Any = (np.frombuffer(part, "<u2").astype(np.uint32) << 16).view(np.float32)
         else:
             with np.errstate(over="ignore"):  # it becomes infinite, which is refused
-                values = np.frombuffer(part, _NUMPY[tensor.dtype]).astype(np.float32)
+                values = np.frombuffer(part, _NUMPY[tensor.dtype]).astype(np.float32, copy=False)
         arrays[name] = values.reshape(tensor.shape)
         if not np.isfinite(arrays[name]).all():
             raise not_finite(bundle, name)
@@ -121,18 +121,18 @@ def _check_header(
         return tensors
     sizes = _sizes(config)
     check_shapes(path, tensors, sizes.shapes)
-    if sizes.beside > max(_ROOM, _TIMES * header.size):
+    if sizes.unstored_buffer_bytes > max(_ROOM, _TIMES * header.size):
         raise BundleError(
-            f"{files.directory / CONFIG}: asks for a network that takes {sizes.beside / 1e9:,.1f} GB beside its weights "
+            f"{files.directory / CONFIG}: asks for a network that takes {sizes.unstored_buffer_bytes / 1e9:,.1f} GB beside its weights "
             f"of {header.size / 1e9:,.1f} GB; {MEND}"
         )
     return tensors
 
 
 def check_shapes(
-    path: Path, tensors: Mapping[str, StoredTensor], expected: Mapping[str, Shape], whole: Collection[str] = ()
+    path: Path, tensors: Mapping[str, StoredTensor], expected: Mapping[str, Shape], integer_names: Collection[str] = ()
 ) -> None:
-    """Refuse tensors whose names, shapes or types are not the expected ones. `whole`: names of those of 64-bit integers."""
+    """Refuse tensors whose names, shapes or types are not the expected ones. `integer_names`: those of 64-bit integers."""
     missing, unknown = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
     if missing:
         raise BundleError(
@@ -143,9 +143,9 @@ def check_shapes(
             f"{path}: unknown tensor {unknown[0]!r} ({len(unknown)} unknown); it does not fit {CONFIG}; {MEND}"
         )
     for name, shape in expected.items():
-        tensor, types = tensors[name], ("I64",) if name in whole else FLOATS
+        tensor, types = tensors[name], ("I64",) if name in integer_names else FLOATS
         if tensor.shape != shape or tensor.dtype not in types:
-            kind = "64-bit integers" if name in whole else "floats"
+            kind = "64-bit integers" if name in integer_names else "floats"
             raise BundleError(
                 f"{path}: {name} is {list(tensor.shape)} {tensor.dtype}, {CONFIG} asks for {list(shape)} of {kind}; {MEND}"
             )

@@ -8,7 +8,6 @@
 """
 
 import os
-import re
 import sys
 import threading
 import traceback
@@ -19,11 +18,10 @@ from pydantic import ValidationError
 
 from regard.cli.debug_flag import HINT, debugging
 from regard.cli.streams import print_status, silence_output
-from regard.errors import RegardError, shown
+from regard.errors import RegardError, is_out_of_memory, shown
 
 FAILED, USER_MISTAKE, INTERRUPTED = 1, 2, 130
 
-_ALLOCATION = re.compile(r"allocat|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
 _LAST_WORDS = b"regard: out of memory; use a smaller model, batch or beam\n"
 
 
@@ -59,7 +57,7 @@ def _described(error: BaseException, command_path: list[str]) -> tuple[str, int]
     if hasattr(error, "format_message"):  # typer's complaint about the command line
         help_text = f"({' '.join(['regard', *command_path])} --help shows what is possible)"
         return f"{_usage_message(error)} {help_text}", USER_MISTAKE
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _ALLOCATION.search(str(error))):
+    if is_out_of_memory(error):
         fix = "use a smaller model, batch or beam, or a machine with more memory"
         return f"out of memory{_in_brackets(error)}; {fix}; {HINT}", FAILED
     if isinstance(error, RecursionError):

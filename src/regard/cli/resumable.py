@@ -4,7 +4,6 @@ OUT.partial.json states how many input lines OUT.partial answers, their digest, 
 reached the disk. A resumed command cuts off whatever a killed one wrote beyond it. OUT.gz is compressed part by part.
 """
 
-import fcntl
 import gzip
 import json
 import os
@@ -15,10 +14,11 @@ from typing import Any, BinaryIO
 
 from pydantic import NonNegativeInt
 
+from regard.cache import try_lock
 from regard.cli.streams import print_status
 from regard.errors import ConfigError, DataError, DiskError, FileError
 from regard.files import disk_errors, to_json, write_whole
-from regard.foreign import parse_json, read_text, refuse_exhausted
+from regard.foreign import parse_json, read_text, refuse_exhausted, regular_handle
 from regard.settings import Record
 
 FORMAT = 1
@@ -103,20 +103,10 @@ class ResumableFile:
 
     def _open_locked(self) -> BinaryIO:
         """The partial file, open for appending and locked against other processes."""
-        while True:
-            with disk_errors(self.partial):
-                file = self.partial.open("ab")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.close()
-                raise DiskError(
-                    f"{self.partial}: another process is writing it; wait for it, or choose another -o"
-                ) from None
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), self.partial.stat()):
-                    return file
-            file.close()  # another process renamed or removed it between the two calls: it is not ours
+        handle = try_lock(self.partial, _appending_handle)
+        if handle is None:
+            raise DiskError(f"{self.partial}: another process is writing it; wait for it, or choose another -o")
+        return os.fdopen(handle, "ab")
 
     def _read_state(self) -> "_State":
         """The content of OUT.partial.json; a damaged one is refused."""
@@ -131,6 +121,15 @@ class ResumableFile:
         if not valid:
             raise DataError(f"{self._state_path}: damaged; delete it and {self.partial.name} to start anew")
         return state
+
+
+def _appending_handle(path: Path) -> int:
+    """The handle of a file that is appended to; it is made if there is none. A pipe is refused, not waited for."""
+    with disk_errors(path):
+        try:
+            return regular_handle(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        except FileError as error:
+            raise DiskError(f"{error}; delete it, or choose another -o") from None
 
 
 @contextmanager

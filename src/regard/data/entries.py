@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regard.cache import held, mark_used, new_entry, new_file, prune, remove_dead
+from regard.cache import locked, mark_used, new_entry, new_file, prune, remove_stale
 from regard.data.config import STDIN
 from regard.data.readers import display_name, open_bytes
 from regard.errors import DataError, ResourceError
@@ -54,8 +54,19 @@ def cached_entry(
             pass  # whatever is wrong with it: it is built again
         with disk_errors(directory):
             shutil.rmtree(directory, ignore_errors=True)
+    _build_entry(cache, directory, required, build)
+    try:
+        return _open(directory, opened)
+    except FileNotFoundError:  # another process has filled the cache meanwhile and pruned the entry
+        _build_entry(cache, directory, required, build)
+        return _open(directory, opened)
+
+
+def _build_entry(
+    cache: Path, directory: Path, required: Collection[str], build: Callable[[Path], Mapping[str, Any]]
+) -> None:
     # Not directly to `directory`: another process may have written the entry meanwhile.
-    built = cache / f"{key}{STAGING_MARK}{uuid.uuid4().hex[:8]}"
+    built = cache / f"{directory.name}{STAGING_MARK}{uuid.uuid4().hex[:8]}"
     with ExitStack() as lock:
         with new_entry(built, lock) as staging:
             record = dict(build(staging))
@@ -63,9 +74,7 @@ def cached_entry(
             _require_files(directory, names, required)
             (staging / RECORD).write_text(to_json({**record, "files": _digests(staging, names)}), encoding="utf-8")
         _install(built, directory, required)
-    with disk_errors(cache):
-        prune(cache, keep=directory)
-    return _open(directory, opened)
+    prune(cache, keep=directory)
 
 
 def files_of_parts(parts: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
@@ -74,7 +83,7 @@ def files_of_parts(parts: Iterable[str], names: Iterable[str]) -> tuple[str, ...
 
 
 def _open(directory: Path, opened: Callable[[Path, Record], Opened]) -> Opened:
-    with held(directory, shared=True):  # nobody prunes it meanwhile; what is mapped into memory stays also afterwards
+    with locked(directory, shared=True):  # nobody prunes it meanwhile; what is mapped into memory stays also afterwards
         mark_used(directory)
         return opened(directory, _record_of(directory))
 
@@ -128,7 +137,7 @@ def seekable_inputs(data: Data, roles: Iterable[str], cache: Path) -> Iterator[D
     """`data` with every stream (standard input, a pipe) replaced by a temporary copy in the cache."""
     with disk_errors(cache):
         cache.mkdir(parents=True, exist_ok=True)
-        remove_dead(cache)
+        remove_stale(cache)
     streams = {role: path for role in roles if (path := getattr(data, role)) and _is_stream(path)}
     copies = {
         role: cache / f"input{STAGING_MARK}{uuid.uuid4().hex[:8]}{_suffix(path)}" for role, path in streams.items()

@@ -15,12 +15,14 @@ Shapes: k hypotheses.
 
 import math
 import os
+import re
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,7 @@ from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision, converted, reach
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
-from regard.errors import ResourceError
+from regard.errors import BundleError, RegardError, ResourceError, is_out_of_memory
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped, StopSignal
@@ -50,6 +52,8 @@ INTERRUPTIBLE_TOKENS = (
     FAST_BATCH_TOKENS // 4
 )  # source tokens of a batch that a time limit or a stop signal may have to wait for
 _LOOK_SECONDS = 0.002
+# too many threads, or too many open files: the model's files were checked a moment ago
+_EXHAUSTED = re.compile(r"temporarily unavailable|can't start new thread|unable to open file", re.IGNORECASE)
 NOTHING: Outputs = [([], 0.0)]
 """The output of a sentence whose search the time limit ended before it began."""
 _SEARCHES: "weakref.WeakSet[Ct2Search]" = weakref.WeakSet()
@@ -278,30 +282,38 @@ class Ct2Search:
     def _opened(self) -> "ctranslate2.Translator":
         import ctranslate2
 
-        model = str(converted(self._bundle, self._precision))
-        try:
-            # it sets OpenMP's number of threads, which torch uses too, where it is made
-            with ThreadPoolExecutor(1) as thread:
-                return thread.submit(
-                    ctranslate2.Translator,
-                    model,
-                    device="cpu",
-                    compute_type=self._precision,
-                    inter_threads=self._workers,
-                    intra_threads=1,
-                ).result()
-        except (RuntimeError, MemoryError) as error:  # its files were checked a moment ago
-            reason = (str(error).splitlines() or ["out of memory"])[0]
-            raise ResourceError(
-                f"{model}: CTranslate2 cannot open it now: {reason}; free some memory or raise the limits (`ulimit -a`), "
-                "or use the torch engine"
-            ) from None
+        with ExitStack() as lock:  # nobody prunes the model before it is open
+            model = str(converted(self._bundle, self._precision, lock))
+            try:
+                # it sets OpenMP's number of threads, which torch uses too, where it is made
+                with ThreadPoolExecutor(1) as thread:
+                    return thread.submit(
+                        ctranslate2.Translator,
+                        model,
+                        device="cpu",
+                        compute_type=self._precision,
+                        inter_threads=self._workers,
+                        intra_threads=1,
+                    ).result()
+            except (RuntimeError, MemoryError) as error:
+                raise _opening_error(model, error) from None
 
     def _reopen_after_fork(self) -> None:
         """Open the translator anew at the next search: a forked process has none of its threads."""
         self._opening = threading.Lock()
         if "_opened" in self.__dict__:
             _LEFT_BY_FORK.append(self.__dict__.pop("_opened"))  # its destructor would wait for those threads for ever
+
+
+def _opening_error(model: str, error: Exception) -> RegardError:
+    """The error of a converted model that cannot be opened: the machine is the cause, or the model and CTranslate2 do not fit."""
+    reason = (str(error).splitlines() or ["out of memory"])[0]
+    if is_out_of_memory(error) or _EXHAUSTED.search(reason):
+        return ResourceError(
+            f"{model}: CTranslate2 cannot open it now: {reason}; free some memory or raise the limits (`ulimit -a`), "
+            "or use the torch engine"
+        )
+    return BundleError(f"{model}: CTranslate2 cannot open it: {reason}; delete it, or use the torch engine")
 
 
 def _callback(interruption: Interruption) -> Callable[[object], bool]:

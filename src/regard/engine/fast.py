@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from regard.engine.constraints import TextConstraints
-from regard.errors import BundleError, DiskError, SearchError
+from regard.errors import BundleError, DiskError, ResourceError, SearchError
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import StopSignal
 from regard.search.options import SearchOptions
@@ -22,7 +22,7 @@ class FastSearch(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Load or convert the model now. Raises a `BundleError` or `DiskError` if that is not possible."""
+        """Load or convert the model now. Raises a `BundleError`, `DiskError` or `ResourceError` if that is not possible."""
         ...
 
     def search(
@@ -83,7 +83,7 @@ class FastPath:
             return False
         try:
             engine.prepare()
-        except (BundleError, DiskError) as error:
+        except (BundleError, DiskError, ResourceError) as error:
             if self._only:
                 raise
             warnings.warn(f"{error}; translating with torch", stacklevel=3)

@@ -11,7 +11,7 @@ from regard.bundle.manifest import MEND
 from regard.errors import BundleError
 
 
-def memoryless_network(config: BundleSettings) -> nn.Module:
+def meta_network(config: BundleSettings) -> nn.Module:
     """The network of a config on the meta device. One of an extension may need numbers to be built: it is built in memory."""
     with torch.random.fork_rng(devices=[]):  # the global random state does not change
         try:
