@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from regard import cache
-from regard.errors import ConfigError
+from regard.activity import watched_by
+from regard.errors import ConfigError, DiskError
+from regard.files import remove_whole
 
 
 def entry(home: Path, name: str, size: int, used: float) -> Path:
@@ -112,3 +114,60 @@ def test_a_link_among_the_leftovers_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_cache_that_is_not_there_has_no_leftovers(tmp_path: Path) -> None:
     cache.remove_stale(tmp_path / "none")
+
+
+def test_a_lock_on_a_file_that_was_replaced_meanwhile_is_taken_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    opened = []
+
+    def open_handle(path: Path) -> int:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT)
+        if not opened:  # another process removes it before it is locked, and a third makes a new one
+            path.unlink()
+            path.touch()
+        opened.append(handle)
+        return handle
+
+    handle = cache.try_lock(path, open_handle)
+    assert handle is not None
+    assert len(opened) == 2
+    assert os.path.samestat(os.fstat(handle), path.stat())
+    assert cache.try_lock(path, open_handle) is None
+    os.close(handle)
+
+
+def test_a_lock_of_another_is_waited_for_visibly_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.0)
+    doing: list[str] = []
+    with (
+        cache.locked(tmp_path),
+        watched_by(lambda current: doing.append(current.doing) if current else None),
+        pytest.raises(DiskError, match="another process has held this lock for 0 seconds"),
+        cache.locked(tmp_path, shared=True),
+    ):
+        pass
+    assert doing == ["waiting for another process that uses the cache"]
+
+
+def test_what_cannot_be_pruned_is_not_counted_and_fails_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, second, third = (entry(tmp_path, name, 1000, used) for used, name in enumerate("abc"))
+    monkeypatch.setenv(cache.QUOTA_VARIABLE, "0.000002")
+    monkeypatch.setattr(cache, "remove_whole", lambda path: path != stuck and remove_whole(path))
+    cache.prune(tmp_path, keep=tmp_path / "none")
+    assert [path.exists() for path in (stuck, second, third)] == [True, False, True]
+    monkeypatch.setattr(cache, "LONGEST_WAIT", 0.0)
+    monkeypatch.setenv(cache.QUOTA_VARIABLE, "0")
+    with cache.locked(tmp_path):
+        cache.prune(tmp_path, keep=tmp_path / "none")
+    assert third.exists()
+
+
+def test_a_malformed_quota_is_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.QUOTA_VARIABLE, "much")
+    with pytest.raises(ConfigError), ExitStack() as lock, cache.new_entry(tmp_path / "home" / "a", lock):
+        pytest.fail("the work began")
+    assert not (tmp_path / "home").exists()

@@ -1,6 +1,8 @@
 """What is saved is what is loaded, to the last bit; what does not fit is refused in one line."""
 
+import hashlib
 import json
+import os
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from regard.bundle.bundle import (
     write_bundle,
 )
 from regard.bundle.config import AlignmentConfig
-from regard.bundle.manifest import write_manifest
+from regard.bundle.manifest import open_manifest, write_manifest
 from regard.bundle.weights import tensor_shapes
 from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import whole_directory
@@ -215,3 +217,41 @@ def test_shapes_are_those_of_the_network(make_parts: Callable[..., Any]) -> None
 def test_a_device_that_is_not_there(name: str) -> None:
     with pytest.raises(ConfigError, match=r"device = .*use cpu"):
         resolve_device(name)
+
+
+def test_rewriting_a_config_follows_no_link(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    network, config, tokenizers = make_parts()
+    secret, path = tmp_path / "secret", tmp_path / "b"
+    secret.write_text("secret", encoding="utf-8")
+    save_bundle(path, network.state_dict(), config, tokenizers)
+    (path / "notes.txt").write_text("mine", encoding="utf-8")
+    (path / "link").symlink_to(secret)
+    rewrite_config(open_bundle(path), config)
+    assert (path / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert not {"notes.txt", "link"} & open_manifest(path).digests.keys()
+    assert not (path / "link").exists()
+    opened = open_bundle(path)
+    weights = (path / "model.safetensors").rename(tmp_path / "elsewhere")
+    (path / "model.safetensors").symlink_to(weights)
+    before = sorted(path.iterdir())
+    with pytest.raises(BundleError, match=r"model\.safetensors: a link that leads out of"):
+        rewrite_config(opened, config)
+    assert sorted(path.iterdir()) == before
+
+
+def test_weights_are_hashed_once_when_they_are_loaded(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    sha256, file_digest = hashlib.sha256, hashlib.file_digest
+
+    def hashed(content: bytes = b"") -> Any:
+        sizes.append(len(content))
+        return sha256(content)
+
+    def hashed_file(file: Any, kind: str) -> Any:
+        sizes.append(os.fstat(file.fileno()).st_size)
+        return file_digest(file, kind)
+
+    monkeypatch.setattr(hashlib, "sha256", hashed)
+    monkeypatch.setattr(hashlib, "file_digest", hashed_file)
+    load_bundle(bundle)
+    assert sizes.count((bundle / "model.safetensors").stat().st_size) == 1

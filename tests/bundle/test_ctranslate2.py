@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,14 @@ def test_too_many_open_files_leave_a_sound_conversion(
     made = (path / "model.bin").stat().st_ino
     assert converted(bundle, "float32") == path
     assert (path / "model.bin").stat().st_ino == made
+
+
+def test_nobody_prunes_what_is_being_opened(make_parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = saved(make_parts, tmp_path / "b")
+    monkeypatch.setenv(cache.QUOTA_VARIABLE, "0")
+    with ExitStack() as lock:
+        path = converted(bundle, "float32", lock)
+        cache.prune(path.parent, keep=tmp_path)
+        assert (path / "model.bin").exists()
+    cache.prune(path.parent, keep=tmp_path)
+    assert list(path.parent.iterdir()) == []

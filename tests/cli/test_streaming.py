@@ -3,6 +3,7 @@
 import fcntl
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.test_bad_input import complaint
+from regard.cli.resumable import resumable
+from regard.errors import DiskError
 
 OPTIONS = ["--beam", "1", "--max-length", "6"]
 LINES = [f"je suis le numéro {number} " + "et je dors " * (number % 7) for number in range(900)]
@@ -298,3 +301,12 @@ def test_int8_and_evaluation_by_either_engine(command, small_run, tmp_path: Path
 def test_elsewhere_there_is_no_bar(small_run, text: Path) -> None:
     command = [sys.executable, "-m", "regard.cli.main", "translate", str(small_run), "-i", str(text), *OPTIONS]
     assert subprocess.run(command, capture_output=True, check=True).stderr == b""
+
+
+def test_a_partial_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "out.partial")
+    with (
+        pytest.raises(DiskError, match=r"out\.partial: a named pipe, .*; delete it, or choose another -o"),
+        resumable(tmp_path / "out", {}),
+    ):
+        pass

@@ -372,3 +372,17 @@ def test_the_cache_has_a_quota(tmp_path, cache, monkeypatch):
     monkeypatch.setenv("REGARD_CACHE_GB", "0")
     last = prepare(PairData(**moses(tmp_path, sentences(60, start=1000))), CHAR, cache).key
     assert os.listdir(cache) == [last]
+
+
+def test_an_entry_that_another_process_prunes_before_it_is_opened_is_built_again(tmp_path, cache, monkeypatch):
+    pruned = []
+
+    def prune(cache, keep):
+        if not pruned:
+            shutil.rmtree(keep)
+        pruned.append(keep)
+
+    monkeypatch.setattr(entries, "prune", prune)
+    ready = prepare(PairData(**moses(tmp_path, sentences(10))), CHAR, cache)
+    assert len(pruned) == 2
+    assert ready.train

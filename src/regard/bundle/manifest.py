@@ -119,12 +119,24 @@ class Manifest:
         """The state of every listed file."""
         return [self._check(name, digest) for name, digest in self.digests.items()]
 
-    def verify(self, required: Collection[str] = (), may_lack: Collection[str] = ()) -> None:
+    def verify_file(self, name: str) -> None:
+        """Refuse a file that is not listed, missing or changed."""
+        problem = self._check(name, self._digest(name)).problem
+        if problem is not None:
+            raise BundleError(problem)
+
+    def verify(
+        self,
+        required: Collection[str] = (),
+        may_lack: Collection[str] = (),
+        hashed_when_read: Collection[str] = (),
+    ) -> None:
         """Refuse a missing or changed file, and a manifest that does not list all `required` files.
 
         may_lack: files that may be missing though they are listed. Damage in them is refused as in all others.
+        hashed_when_read: files that are not looked at, because the caller reads them through this manifest next.
         """
-        checks = self.check()
+        checks = [self._check(name, digest) for name, digest in self.digests.items() if name not in hashed_when_read]
         self.require(required)
         for check in checks:
             left_out = check.state == "missing" and check.name in may_lack

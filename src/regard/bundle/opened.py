@@ -3,7 +3,7 @@
 The weights are compared with the config by their header, where that needs no torch; `bundle.read_network` compares all others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,19 @@ class OpenBundle:
         return self.codecs
 
 
-def parse_bundle(directory: Path, classes: Mapping[str, type[BundleSettings]], verify: bool = True) -> OpenBundle:
-    """The bundle in `directory`; `verify=False` checks the hashes of config and codecs only, which are read now."""
+def parse_bundle(
+    directory: Path,
+    classes: Mapping[str, type[BundleSettings]],
+    verify: bool = True,
+    hashed_when_read: Collection[str] = (),
+) -> OpenBundle:
+    """The bundle in `directory`; `verify=False` checks the hashes of config and codecs only, which are read now.
+
+    hashed_when_read: files that the caller reads next, as in `Manifest.verify`.
+    """
     files = open_manifest(directory)
     if verify:
-        files.verify(REQUIRED, may_lack=FOR_RESUMING)
+        files.verify(REQUIRED, may_lack=FOR_RESUMING, hashed_when_read=hashed_when_read)
     config, stored = parse_config(files, classes)
     files.require(config.codec_files)
     codecs = config.load_codecs(files)

@@ -135,11 +135,11 @@ def _evaluate_model(
     from regard.errors import ConfigError
     from regard.files import to_json_line
     from regard.metrics.scores import METRICS
-    from regard.tasks.bundles import open_bundle
+    from regard.tasks.bundles import open_to_load
     from regard.tasks.evaluation_files import check_files
     from regard.tasks.table import TASKS
 
-    opened = open_bundle(find_bundle(path))
+    opened = open_to_load(find_bundle(path))
     check_files(opened, flags)
     refuse_own_input(output, flags["src"], *flags["refs"], flags["text"], flags["data"], flags["gold_align"])
     flags["alignment"] = read_method(align_method, "--align-method")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from regard.bundle.config import BundleSettings, parse_config
 from regard.bundle.manifest import open_manifest
 from regard.bundle.opened import OpenBundle, parse_bundle
+from regard.bundle.weights import WEIGHTS
 from regard.tasks.table import TASKS
 from regard.text.build import TokenizerPair
 
@@ -24,6 +25,11 @@ def bundle_classes() -> Mapping[str, type[BundleSettings]]:
 def open_bundle(directory: Path, verify: bool = True) -> OpenBundle:
     """The bundle in `directory`, without its weights. `verify=False` hashes only the files that are read now."""
     return parse_bundle(directory, bundle_classes(), verify)
+
+
+def open_to_load(directory: Path) -> OpenBundle:
+    """The bundle in `directory` for a task's `load`, which hashes the weights: all other files are verified now."""
+    return parse_bundle(directory, bundle_classes(), hashed_when_read=(WEIGHTS,))
 
 
 def read_config(directory: Path) -> Any:
@@ -46,5 +52,5 @@ def load_bundle(directory: Path, device: "str | torch.device" = "cpu", verify: b
     from regard.bundle.bundle import read_network, resolve_device
 
     place = resolve_device(device)
-    opened = open_bundle(directory, verify)
+    opened = open_to_load(directory) if verify else open_bundle(directory, verify=False)
     return Bundle(read_network(opened, place), opened.config, opened.codecs, directory)

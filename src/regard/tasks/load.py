@@ -9,7 +9,7 @@ from regard.bundle.ctranslate2 import Precision
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
 from regard.errors import BundleError
-from regard.tasks.bundles import open_bundle
+from regard.tasks.bundles import open_to_load
 from regard.tasks.checks import Engine
 from regard.tasks.table import TASKS
 
@@ -56,8 +56,8 @@ def load_classifier(path: "str | Path", device: "str | torch.device" = "cpu") ->
 
 
 def open_given(path: "str | Path") -> OpenBundle:
-    """The bundle of a path, or of the run there, which keeps the name of that path."""
-    return replace(open_bundle(find_bundle(path)), given=Path(path))
+    """The bundle of a path, or of the run there, to load. It keeps the name of that path."""
+    return replace(open_to_load(find_bundle(path)), given=Path(path))
 
 
 def opened_for(task: str, path: "str | Path") -> OpenBundle:

@@ -16,7 +16,7 @@ from regard.errors import TrainError
 from regard.extensions import extensions_in_use
 from regard.files import to_json, to_json_line, write_whole
 from regard.settings import read_json
-from regard.tasks.bundles import open_bundle
+from regard.tasks.bundles import open_to_load
 from regard.tasks.fine_tuning import base_of, remarks_on
 from regard.tasks.interface import Task
 from regard.tasks.runs import CONFIG, METRICS_FILE, refuse_holder_of_runs
@@ -59,7 +59,7 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
         if outcome.reason == "interrupted":
             return Run(out, outcome.reason, None, None, objective, signal=outcome.signal)
         with activity("final evaluation"):
-            served = task.load(open_bundle(find_bundle(out)), device, "auto", "float32")
+            served = task.load(open_to_load(find_bundle(out)), device, "auto", "float32")
             evaluation = task.evaluate(served, objective.test)
         _keep(out, task, objective, evaluation, outcome.cost)
         return Run(out, outcome.reason, evaluation.metrics, evaluation, objective)

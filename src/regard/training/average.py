@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import REQUIRED
+from regard.bundle.manifest import open_manifest
 from regard.bundle.tensors import read_tensors
 from regard.bundle.weights import WEIGHTS
 
@@ -47,7 +46,7 @@ def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
     total: dict[str, Tensor] = {}
     last: dict[str, Tensor] = {}
     for directory in directories:
-        last = read_tensors(verify_manifest(directory, REQUIRED), WEIGHTS)
+        last = read_tensors(open_manifest(directory), WEIGHTS)
         for name, value in last.items():
             total[name] = total[name] + value.double() if name in total else value.double()
     return {

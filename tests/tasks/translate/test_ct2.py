@@ -17,7 +17,7 @@ from regard.engine import ct2
 from regard.engine.fast import FastPath
 from regard.engine.input_length import TruncationWarning
 from regard.engine.runner import Runner
-from regard.errors import ConfigError, SearchError
+from regard.errors import BundleError, ConfigError, ResourceError, SearchError
 from regard.files import cache_directory
 from regard.search.expansion import Expansion
 from regard.search.options import SearchOptions
@@ -326,3 +326,28 @@ def test_torch_keeps_its_threads(tmp_path: Path) -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (RuntimeError("mkl_malloc: failed to allocate memory"), ResourceError),
+        (RuntimeError("Resource temporarily unavailable"), ResourceError),
+        (MemoryError(), ResourceError),
+        (RuntimeError("Unsupported model binary version"), BundleError),
+    ],
+)
+def test_what_ctranslate2_cannot_open_is_translated_with_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception, kind: type[Exception]
+) -> None:
+    path = random_bundle(tmp_path / "b")
+    expected = load_served(path, engine="torch").translate(TEXTS[:1])
+
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("ctranslate2.Translator", fail)
+    with pytest.raises(kind, match="CTranslate2 cannot open it"):
+        load_served(path, engine="ct2").translate(TEXTS[:1])
+    with pytest.warns(UserWarning, match=r"CTranslate2 cannot open it.*; translating with torch"):
+        assert load_served(path).translate(TEXTS[:1]) == expected

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 from regard.activity import activity
 from regard.bundle.ctranslate2 import Precision, obstacle
 from regard.bundle.opened import OpenBundle
+from regard.bundle.weights import WEIGHTS
 from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
 from regard.engine.resident import Resident
@@ -27,6 +28,8 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
         raise ConfigError(f"engine = 'ct2': {why}; use torch")
     if why is not None and precision != "float32":
         raise ConfigError(f"precision = {precision!r}: only CTranslate2 has it, and {why}; use float32")
+    if why is None:  # the weights are read at the first search, or never if they were converted before
+        bundle.files.verify_file(WEIGHTS)
     read = partial(_network, bundle, device)
     fast = None if why is not None else Ct2Search(bundle, cast(Precision, precision))
     return Translator(
