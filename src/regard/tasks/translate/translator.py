@@ -24,7 +24,7 @@ from regard.errors import RegardError
 from regard.search.checks import NODE_LIMIT, check_count
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import StopSignal
+from regard.search.interruption import Interruption, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
 from regard.tasks.translate.pairs import Pairs
@@ -181,7 +181,8 @@ class Translator:
         check_count("batch_tokens", batch_tokens)
         constraints = self._searcher.constraints(len(sources), prefixes, phrases)
         rows = [source.ids for source in sources]
-        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores, stopped)
+        interruption = Interruption.of(options.time_limit, stopped)
+        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption)
         utilities = None
         if options.mbr:
             hypotheses, utilities = self._searcher.least_risk(hypotheses, options.nbest)
