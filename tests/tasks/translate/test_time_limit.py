@@ -1,6 +1,7 @@
 """A time limit and a stop signal of the served models, with both engines."""
 
 import itertools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 from regard.engine import fast
 from regard.engine.batching import OUTPUT_TOKENS, length_batches
 from regard.engine.ct2 import Ct2Search
+from regard.engine.input_length import TruncationWarning
 from regard.search import interruption
 from regard.search.interruption import Interruption, SearchStopped
 from regard.search.options import MOST_POSITIONS, SearchOptions
 from regard.tasks.load import load_served
+from regard.tasks.translate import output_length
 from regard.tasks.translate.output_length import max_output_length
 from regard.tasks.translate.translator import Translator
 from tasks.bundles import TEXTS, random_bundle
@@ -171,3 +174,28 @@ def test_wide_beams_and_long_outputs_bound_the_batch(echo: Callable[..., Transla
     texts = ["le chat dort", "la pomme est rouge", "je suis étudiant"]
     wide, narrow = (echo().translate(texts, beam=beam, max_length=2000) for beam in (40, 1))
     assert [found.text for found in wide] == [found.text for found in narrow] == texts
+
+
+def test_many_hypotheses_cut_an_output_with_a_warning_but_no_prefix(
+    monkeypatch: pytest.MonkeyPatch, bundle: Path
+) -> None:
+    model = load_served(bundle, engine="torch")
+    assert isinstance(model, Translator)
+    monkeypatch.setattr(output_length, "MOST_POSITIONS", 4 * 6)
+    with pytest.warns(
+        TruncationWarning,
+        match=r"^2 translations were cut at 5 tokens, the most with 4 hypotheses; the first is number 1",
+    ):
+        cut = model.translate(TEXTS[:2], beam=4)
+    assert [len(translation.tokens) for translation in cut] == [5, 5]
+    prefix = "p le p le p le p le p le p le"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        [begun] = model.translate(TEXTS[:1], beam=4, prefixes=[prefix])
+        model.translate(TEXTS[:1], beam=1)
+    assert not begun.unmet
+    assert max_output_length(3, SearchOptions(beam=4), 40, None) == 50
+    assert max_output_length(3, SearchOptions(beam=4), 40, 30) == 29
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what was asked for is no surprise
+        model.translate(TEXTS[:2], beam=4, max_length=3)
