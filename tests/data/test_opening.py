@@ -87,6 +87,29 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path, monkeypa
         assert message.startswith(f"{tmp_path}/a.en: a pipe that nobody writes to; start its writer first")
 
 
+def test_a_pipe_that_may_not_be_written_to_holds_up_no_exit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that waits for a writer cannot be woken. It is one that no exit waits for, and a late writer leaves no handle open."""
+    path, really_open, before = tmp_path / "a.en", os.open, {*threading.enumerate()}
+
+    def no_writing(name: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_WRONLY:
+            raise PermissionError
+        return really_open(name, flags, *more, **named)
+
+    os.mkfifo(path)
+    monkeypatch.setattr(opening, "PIPE_SECONDS", 0.05)
+    monkeypatch.setattr(os, "open", no_writing)
+    assert "a pipe that nobody writes to" in the_error(lambda: lines_of(path))
+    [waiting] = {*threading.enumerate()} - before
+    assert waiting.daemon
+    writer = really_open(path, os.O_WRONLY | os.O_NONBLOCK)  # succeeds, because the thread is about to read
+    waiting.join(60)
+    assert not waiting.is_alive()
+    with pytest.raises(BrokenPipeError):  # nobody reads
+        os.write(writer, b"late\n")
+    os.close(writer)
+
+
 def test_a_named_pipe_waits_for_its_writer(tmp_path: Path) -> None:
     path = tmp_path / "a.en"
     os.mkfifo(path)
@@ -105,7 +128,7 @@ def test_a_pipe_that_was_closed_empty_has_no_lines() -> None:
 
 
 def test_a_line_without_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "LONGEST_LINE", 5000)
+    monkeypatch.setattr(readers, "REFUSED_LINE", 5000)
     monkeypatch.setattr(readers, "_BLOCK", 1000)
     path = tmp_path / "a.en"
     path.write_bytes(b"x\ny\n" + b"a" * 5000 + b"\nz\n")
@@ -252,7 +275,7 @@ def test_tmx_that_the_parser_cannot_do_is_one_line(
 def test_tmx_may_be_long_where_its_units_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tmx, "LONGEST_TAG", 100_000)
     monkeypatch.setattr(tmx, "LONGEST_UNIT", 1000)
-    monkeypatch.setattr(readers, "LONGEST_LINE", 1000)  # a TMX file need not have lines
+    monkeypatch.setattr(readers, "REFUSED_LINE", 1000)  # a TMX file need not have lines
     path = tmp_path / "a.tmx"
     path.write_text(f"<tmx><header>{'<note>n</note>' * 5000}</header>{UNIT * 5000}</tmx>", encoding="utf-8")
     assert list(read_pairs(pairs=path, languages=("en", "fr"))) == [("a", "b")] * 5000

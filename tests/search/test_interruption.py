@@ -11,7 +11,7 @@ from regard.errors import SearchError
 from regard.search import interruption as module
 from regard.search.expansion import Steps
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import Interruption, SearchStopped
+from regard.search.interruption import Interruption, SearchStopped, StopSignal
 from regard.search.options import FIELDS, LONGEST_OUTPUT, MOST_POSITIONS, SearchOptions
 from regard.search.run import run_search, search_steps
 from search.toy import ToyStepper, padded
@@ -38,12 +38,21 @@ class Clock:
         monkeypatch.setattr(module.time, "monotonic", lambda: float(next(ticks)))
 
 
-def search(options: dict[str, Any], **more: Any) -> list[list[Hypothesis]]:
+def search(options: dict[str, Any], stopped: StopSignal | None = None) -> list[list[Hypothesis]]:
     stepper = ToyStepper(5, 1, end_bias=-2.0)
     limits, places = [LIMIT] * len(SOURCES), range(len(SOURCES))
     lengths = [len(source) for source in SOURCES]
     chosen = SearchOptions(**options)
-    return run_search(stepper, padded(SOURCES), chosen, limits=limits, numbers=places, source_lengths=lengths, **more)
+    interruption = Interruption.of(chosen.time_limit, stopped)
+    return run_search(
+        stepper,
+        padded(SOURCES),
+        chosen,
+        limits=limits,
+        numbers=places,
+        source_lengths=lengths,
+        interruption=interruption,
+    )
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -96,7 +105,8 @@ def test_a_stream_is_cut_and_marked_too(monkeypatch: pytest.MonkeyPatch) -> None
     Clock(monkeypatch)
     options = SearchOptions(sample=True, seed=3, time_limit=3.0)
     stepper = ToyStepper(5, 1, end_bias=-20.0)
-    steps: Steps = search_steps(stepper, padded([[1, 2]]), options, limits=[9], numbers=[0])
+    interruption = Interruption(options.time_limit)
+    steps: Steps = search_steps(stepper, padded([[1, 2]]), options, limits=[9], numbers=[0], interruption=interruption)
     expansions = []
     while True:
         try:
@@ -107,6 +117,20 @@ def test_a_stream_is_cut_and_marked_too(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(expansions) == len(hypothesis.tokens) == 2  # what was streamed is what there is
     assert hypothesis.timed_out
     assert not hypothesis.finished
+
+
+def test_all_batches_share_one_clock_that_starts_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    interruption = Interruption(4.0)
+    assert not any(interruption.due() for _ in range(9))  # waiting takes none of the time
+    first = interruption.of_batch()  # it is 0 o'clock
+    assert not first.due()
+    second = interruption.of_batch()
+    assert [second.due() for _ in range(3)] == [False, False, True]
+    assert first.due()
+    assert interruption.due()
+    second.cut([0])
+    assert not first.was_cut(0)  # each batch has its own numbers
 
 
 def test_an_interruption_of_nothing_is_none() -> None:

@@ -28,8 +28,8 @@ class LineResult:
 
 Item = TypeVar("Item")
 
-LONGEST_LINE = 1 << 20
-"""Bytes of an input line that are read. The line is answered, with a warning that names it."""
+CUT_LINE = 1 << 20
+"""Bytes of an input line that are read. A longer one is cut here and answered, with a warning that names it."""
 
 
 class LineProcessor(Protocol[Item]):
@@ -97,7 +97,7 @@ def process_lines(
                 for place in window.invalid:
                     results[place] = LineResult("\n")  # an empty line in every output format
                 for place in window.cut:
-                    warning = f"regard: warning: line {window.first + place + 1} is longer than {LONGEST_LINE:,} bytes"
+                    warning = f"regard: warning: line {window.first + place + 1} is longer than {CUT_LINE:,} bytes"
                     remarks = (f"{warning}; its end was not read", *results[place].remarks)
                     results[place] = replace(results[place], remarks=remarks)
                 for result in results:
@@ -150,7 +150,7 @@ class _InputLines:
     def __init__(self, path: str) -> None:
         from regard.data.readers import read_cut
 
-        self._path, self._raw = path, read_cut(path, LONGEST_LINE)
+        self._path, self._raw = path, read_cut(path, CUT_LINE)
         self._hash = hashlib.sha256()
         self.lines, self.bytes = 0, 0
         self.invalid = 0  # lines that are not UTF-8

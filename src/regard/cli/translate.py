@@ -50,7 +50,7 @@ def translate(
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
-    precision: Annotated[str, typer.Option(help="Of CTranslate2's weights: float32 or int8.")] = "float32",
+    precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32 or int8.")] = "float32",
 ) -> None:
     """Translate text with a trained model."""
     from regard.bundle.locate import find_bundle
@@ -218,13 +218,19 @@ class TranslateLines:
 
     def _remarks(self, number: int, line: Line, translation: "Translation") -> Iterator[str]:
         """Warnings and proofs for a line, printed to stderr."""
+        from regard.tasks.translate.output_length import cut_by_width
+
         if line.warning is not None:
             yield f"regard: warning: {line.warning}"
         if translation.truncated:
             limit = f"longer than {self.translator.max_tokens} tokens"
             yield f"regard: warning: line {number + 1} is {limit}; its end was not read"
+        if cut_by_width(len(line.source.ids), self.options, translation):
+            most = f"cut at {len(translation.tokens)} tokens, the most with {self.options.width:,} hypotheses"
+            yield f"regard: warning: line {number + 1}: its translation was {most}"
         if translation.timed_out:
-            yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} ended its search"
+            ending = "ended its search" if translation.tokens else "left no time for it; its translation is empty"
+            yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} {ending}"
         for missing in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
         if translation.proof is not None:

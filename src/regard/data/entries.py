@@ -40,7 +40,7 @@ def cached_entry(
     build: Callable[[Path], Mapping[str, Any]],
     opened: Callable[[Path, Record], Opened],
 ) -> Opened:
-    """What `opened` returns for the directory and the record of an entry.
+    """The result of `opened` for the directory and the record of an entry.
 
     If the entry is missing or damaged, lacks a `required` file, or cannot be opened, `build` fills it and returns its record.
     """

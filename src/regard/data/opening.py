@@ -10,9 +10,10 @@ import io
 import os
 import stat
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TextIO, cast
@@ -20,7 +21,7 @@ from typing import BinaryIO, Protocol, TextIO, cast
 from regard.errors import DataError
 from regard.foreign import refuse_exhausted
 
-LONGEST_LINE = 16 << 20
+REFUSED_LINE = 16 << 20
 """Bytes of a line of a corpus. A longer one is refused: a line is read whole."""
 ENDLESS_LINE = 1 << 30
 """Bytes of a line of which only the beginning is read. A longer one is refused."""
@@ -123,21 +124,35 @@ def _require_end(handle: int, name: str) -> None:
 
 
 def _open_pipe(path: str | Path, name: str) -> int:
-    """The handle of a pipe that somebody writes to. Opening waits for a writer; another thread does, to end the wait."""
-    pool = ThreadPoolExecutor(1)
-    opening = pool.submit(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+    """The handle of a pipe that somebody writes to. Opening waits for a writer; a daemon thread does, which no exit waits for."""
+    opened: Future[int] = Future()
+    threading.Thread(target=_open_into, args=(opened, path), daemon=True).start()
     try:
-        return opening.result(PIPE_SECONDS)
+        return opened.result(PIPE_SECONDS)
     except TimeoutError:
+        if not opened.cancel():  # it was opened at the last moment
+            return opened.result()
         raise DataError(
             f"{name}: a pipe that nobody writes to; start its writer first, or give a file (waited {PIPE_SECONDS:g} s)"
         ) from None
     finally:
-        if not opening.done():
-            with suppress(OSError):  # a writer for a moment, so that the thread goes on
+        if opened.cancel():
+            with suppress(OSError):  # a writer for a moment, so that the thread ends; not everybody may be one
                 os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-            opening.add_done_callback(lambda future: os.close(future.result()))
-        pool.shutdown(wait=False)
+
+
+def _open_into(opened: "Future[int]", path: str | Path) -> None:
+    """Open a pipe for whoever waits for `opened`. If nobody does any more, close it."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        with suppress(InvalidStateError):
+            opened.set_exception(error)
+        return
+    try:
+        opened.set_result(handle)
+    except InvalidStateError:
+        os.close(handle)
 
 
 class _Counted:

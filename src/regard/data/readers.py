@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 
 from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
 from regard.data.encoding_guess import NUL_SHARE, guess_encoding
-from regard.data.opening import ENDLESS_LINE, LONGEST_LINE, Readable, open_input
+from regard.data.opening import ENDLESS_LINE, REFUSED_LINE, Readable, open_input
 from regard.data.tmx import tmx_pairs
 from regard.errors import ConfigError, DataError
 
@@ -153,7 +153,7 @@ def _blocks(path: str | Path, digest: str | None = None, longest: int | None = N
 
     longest: of a longer line a part that is longer, too, stands for it; so memory is bounded.
     """
-    with open_bytes(path, digest, LONGEST_LINE if longest is None else ENDLESS_LINE) as file:
+    with open_bytes(path, digest, REFUSED_LINE if longest is None else ENDLESS_LINE) as file:
         start = file.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
         unfinished: list[bytes] = []  # parts of a line whose end is not read yet
         size = 0
@@ -321,7 +321,7 @@ def _tmx(path: str | Path, languages: LanguagePair, digest: str | None) -> Itera
 
 
 def open_bytes(
-    path: str | Path, digest: str | None = None, longest_line: int = LONGEST_LINE
+    path: str | Path, digest: str | None = None, longest_line: int = REFUSED_LINE
 ) -> AbstractContextManager[Readable]:
     """A file or standard input, opened for reading bytes; .gz is unpacked. What cannot be read is a `DataError`.
 

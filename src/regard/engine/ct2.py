@@ -7,8 +7,9 @@ ranked here. So a beam ends when k hypotheses have finished and the most probabl
 A call has one maximum length for a batch of sentences of similar length. A result within its own sentence's limit is the result of that
 sentence alone; the other sentences are searched again with their own limit.
 
-A time limit or a stop signal is looked at between the tokens of greedy search. A beam of CTranslate2 cannot be interrupted: they are looked
-at between its batches, which are then smaller. At the time limit the batches that run are awaited; a stop signal leaves them behind.
+A time limit or a stop signal is looked at between the tokens of greedy search. A beam of CTranslate2 cannot be interrupted, so `FastPath`
+prefers torch for it. Where there is no torch, such calls take turns and are searched sentence by sentence. At the time limit the sentences
+that run are awaited; a stop signal leaves them behind, at most one more than there are workers.
 
 Shapes: k hypotheses.
 """
@@ -22,7 +23,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
 from regard.errors import BundleError, RegardError, ResourceError, is_out_of_memory
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
-from regard.search.interruption import Interruption, SearchStopped, StopSignal
+from regard.search.interruption import Interruption, SearchStopped
 from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
 from regard.text.vocabulary import END
@@ -48,13 +49,10 @@ Outputs = list[tuple[list[str], float]]
 SUPPORTED = {"beam", "alpha", "nbest", "max_length", "time_limit", "seed"}  # a seed has no effect without sampling
 ONLY_TORCH = tuple(name for name, field in FIELDS.items() if name not in SUPPORTED and not field.metadata["only_for"])
 UNSCORED = (math.nan,)
-INTERRUPTIBLE_TOKENS = (
-    FAST_BATCH_TOKENS // 4
-)  # source tokens of a batch that a time limit or a stop signal may have to wait for
 _LOOK_SECONDS = 0.002
 # too many threads, or too many open files: the model's files were checked a moment ago
 _EXHAUSTED = re.compile(r"temporarily unavailable|can't start new thread|unable to open file", re.IGNORECASE)
-NOTHING: Outputs = [([], 0.0)]
+EMPTY_OUTPUT: Outputs = [([], 0.0)]
 """The output of a sentence whose search the time limit ended before it began."""
 _SEARCHES: "weakref.WeakSet[Ct2Search]" = weakref.WeakSet()
 _LEFT_BY_FORK: "list[ctranslate2.Translator]" = []
@@ -69,7 +67,7 @@ class Ct2Search:
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
-        self._opening = threading.Lock()
+        self._opening, self._turn = threading.Lock(), threading.Lock()
         _SEARCHES.add(self)
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
@@ -84,6 +82,10 @@ class Ct2Search:
             return f"max_length = {longest}"
         return None
 
+    def interruptible(self, options: SearchOptions) -> bool:
+        """Whether such a search can end between tokens: greedy search has a callback."""
+        return options.beam == 1
+
     def prepare(self) -> None:
         """Convert the bundle if that was not done before, and open it."""
         _ = self._translator
@@ -95,13 +97,12 @@ class Ct2Search:
         options: SearchOptions,
         batch_tokens: int,
         scores: bool = True,
-        stopped: StopSignal | None = None,
+        interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first. limits: the maximum output length of each, in tokens.
 
         scores=False: scores may be NaN. Greedy search then computes no probabilities, which saves a tenth of its time.
         """
-        interruption = Interruption.of(options.time_limit, stopped)
         if options.beam == 1 and not scores:
             hypotheses = self._unscored(sources, limits, options, batch_tokens, interruption)
         else:
@@ -128,7 +129,7 @@ class Ct2Search:
             else:
                 beyond.setdefault(limit, []).append(number)
         for limit, numbers in beyond.items():
-            further = None if interruption is None else interruption.again()
+            further = None if interruption is None else interruption.of_batch()
             again = self._search_to(limit, [sources[number] for number in numbers], options, batch_tokens, further)
             results.update(zip(numbers, again, strict=True))
             if interruption is not None and further is not None:
@@ -224,11 +225,13 @@ class Ct2Search:
             )
             return [(number, steps, answer) for number, answer in zip(batch, answers, strict=True)]
 
-        tokens = min(batch_tokens, FAST_BATCH_TOKENS if interruption is None else INTERRUPTIBLE_TOKENS)
         kept = [options.beam * (limit + 1) for limit in limits]
-        batches = length_batches([len(ids) for ids in sources], tokens, kept)
+        batches = length_batches([len(ids) for ids in sources], min(batch_tokens, FAST_BATCH_TOKENS), kept)
+        turn: AbstractContextManager[None] = nullcontext()
+        if interruption is not None and between_tokens is None:
+            batches, turn = ([number] for number in range(len(sources))), self._taking_turns(interruption)
         outputs_of: dict[int, Outputs] = {}
-        with activity("translating", len(sources), "sentences") as progress:
+        with turn, activity("translating", len(sources), "sentences") as progress:
             for number, steps, answer in self._answers(submit, batches, interruption):
                 result = answer.result()
                 outputs = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
@@ -243,7 +246,18 @@ class Ct2Search:
                 progress.advance()
         if interruption is not None:
             interruption.cut(number for number in range(len(sources)) if number not in outputs_of)
-        return [outputs_of.get(number, NOTHING) for number in range(len(sources))]
+        return [outputs_of.get(number, EMPTY_OUTPUT) for number in range(len(sources))]
+
+    @contextmanager
+    def _taking_turns(self, interruption: Interruption) -> Iterator[None]:
+        """One call at a time: its clock starts when no other call's sentences are before its own."""
+        while not self._turn.acquire(timeout=_LOOK_SECONDS):
+            interruption.due()  # a stop signal
+        try:
+            interruption.start()
+            yield
+        finally:
+            self._turn.release()
 
     def _answers(
         self,
@@ -258,7 +272,7 @@ class Ct2Search:
         running: deque[list[tuple[int, int, Any]]] = deque()
         late = False
         while True:
-            while len(running) < 2 * self._workers and not late:
+            while len(running) <= self._workers and not late:
                 late = interruption.due()
                 batch = None if late else next(batches, None)
                 if batch is None:
@@ -300,7 +314,7 @@ class Ct2Search:
 
     def _reopen_after_fork(self) -> None:
         """Open the translator anew at the next search: a forked process has none of its threads."""
-        self._opening = threading.Lock()
+        self._opening, self._turn = threading.Lock(), threading.Lock()
         if "_opened" in self.__dict__:
             _LEFT_BY_FORK.append(self.__dict__.pop("_opened"))  # its destructor would wait for those threads for ever
 
@@ -317,9 +331,10 @@ def _opening_error(model: str, error: Exception) -> RegardError:
 
 
 def _callback(interruption: Interruption) -> Callable[[object], bool]:
-    """The function that CTranslate2 calls after each token of greedy search: whether the search ends here."""
+    """The function that CTranslate2 calls after each token of greedy search: whether the search ends here. The first starts the clock."""
 
     def ends(_: object) -> bool:
+        interruption.start()
         try:
             return interruption.due()
         except SearchStopped:  # it must not pass through CTranslate2; `_answers` raises it

@@ -5,12 +5,13 @@ The error for an unsupported search names the option that prevents it. No engine
 
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Protocol
 
 from regard.engine.constraints import TextConstraints
 from regard.errors import BundleError, DiskError, ResourceError, SearchError
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import StopSignal
+from regard.search.interruption import Interruption
 from regard.search.options import SearchOptions
 
 
@@ -19,6 +20,10 @@ class FastSearch(Protocol):
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
         """An option that it does not support; None: it supports this search. longest: the largest limit."""
+        ...
+
+    def interruptible(self, options: SearchOptions) -> bool:
+        """Whether a time limit or a stop signal can end such a search between its tokens."""
         ...
 
     def prepare(self) -> None:
@@ -32,12 +37,12 @@ class FastSearch(Protocol):
         options: SearchOptions,
         batch_tokens: int,
         scores: bool,
-        stopped: StopSignal | None = None,
+        interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]]:
         """Up to `options.nbest` hypotheses for each source, best first.
 
         limits: the maximum output length of each, in tokens; scores=False: scores may be NaN.
-        stopped: looked at as often as the engine can.
+        interruption: looked at as often as the engine can.
         """
         ...
 
@@ -57,7 +62,7 @@ class FastPath:
         constraints: TextConstraints,
         batch_tokens: int,
         scores: bool,
-        stopped: StopSignal | None = None,
+        interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]] | None:
         """The engine's hypotheses; None if there is no engine or it does not support this search."""
         engine = self._engine
@@ -68,13 +73,22 @@ class FastPath:
             if self._only:
                 raise SearchError(f"{missing}: not with engine = 'ct2'; use engine = 'torch'")
             return None
+        if interruption is not None and self._leaves_to_torch(engine, options):
+            return None
         if sources and not self._loaded():
             return None
-        return engine.search(sources, limits, options, batch_tokens, scores, stopped)
+        return engine.search(sources, limits, options, batch_tokens, scores, interruption)
 
     def prepare(self, options: SearchOptions) -> bool:
         """Load the engine now if it supports such a search, of whatever length. False: it is not used for it."""
-        return self._engine is not None and self._engine.obstacle(options, 0) is None and self._loaded()
+        engine = self._engine
+        if engine is None or engine.obstacle(options, 0) is not None:
+            return False
+        return not (options.time_limit is not None and self._leaves_to_torch(engine, options)) and self._loaded()
+
+    def _leaves_to_torch(self, engine: FastSearch, options: SearchOptions) -> bool:
+        """Whether a search that may be interrupted is left to torch, which looks between its steps: if torch is there and may be used."""
+        return not (self._only or engine.interruptible(options)) and find_spec("torch") is not None
 
     def _loaded(self) -> bool:
         """Whether the engine is loaded now. False: it cannot be, and is not used any more."""

@@ -19,7 +19,7 @@ from regard.search.constraints import Constraints
 from regard.search.exact import exact
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import Interruption, StopSignal
+from regard.search.interruption import Interruption
 from regard.search.logprobs import log_probabilities
 from regard.search.options import SearchOptions
 from regard.search.run import NO_CONSTRAINTS, run_search
@@ -63,7 +63,7 @@ class Runner:
         numbers: Sequence[int],
         constraints: Constraints = NO_CONSTRAINTS,
         watch: Watcher | None = None,
-        stopped: StopSignal | None = None,
+        interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]]:
         """`run_search` for these sources."""
         with self._resident.evaluating() as network:
@@ -76,11 +76,12 @@ class Runner:
                 source_lengths=[len(ids) for ids in sources],  # without the end mark, which needs no coverage
                 constraints=constraints,
                 watch=watch,
-                stopped=stopped,
+                interruption=interruption,
             )
 
     def exact(self, source: Ids, options: SearchOptions, *, limit: int, watch: BranchWatcher) -> Hypothesis:
         """The most probable hypothesis for one source, by exact search; `watch` gets every expansion."""
+        interruption = Interruption.of(options.time_limit, None)
         with self._resident.evaluating() as network:
             [[hypothesis]] = exact(
                 network,
@@ -89,7 +90,7 @@ class Runner:
                 width=options.beam,
                 node_limit=options.node_limit,
                 watch=watch,
-                interruption=Interruption.of(options.time_limit, None),
+                interruption=None if interruption is None else interruption.of_batch(),
             )
         return hypothesis
 

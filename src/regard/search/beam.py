@@ -21,7 +21,7 @@ from regard.search.expansion import Expansion, Watcher
 from regard.search.filters import Filters
 from regard.search.finished import FinishedHypotheses
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import Interruption
+from regard.search.interruption import Interruption, ends_here
 from regard.search.live import first_hypotheses
 from regard.search.logprobs import log_probabilities
 from regard.search.ranking import LengthForm, Ranking
@@ -71,9 +71,8 @@ def beam(
     with_attention = record or coverage > 0.0
     live = first_hypotheses(stepper, source)
     for step in range(int(limits.max()) + 1):  # one more, for the end mark of an output of the maximum length
-        if interruption is not None and interruption.due() and step:
+        if ends_here(interruption, step, live.sentence):
             finished.cut_all(live)
-            interruption.cut(live.sentence.tolist())
             break
         logits, live.state, step_record = stepper.step(live.tokens, live.state, with_attention)
         live.look(step_record)

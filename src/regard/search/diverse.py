@@ -19,7 +19,7 @@ from regard.search.expansion import Expansion, Watcher
 from regard.search.filters import Filters
 from regard.search.finished import FinishedHypotheses
 from regard.search.hypothesis import Hypothesis, best_first
-from regard.search.interruption import Interruption
+from regard.search.interruption import Interruption, ends_here
 from regard.search.live import Live, first_hypotheses
 from regard.search.logprobs import log_probabilities
 from regard.search.ranking import LengthForm, Ranking
@@ -66,9 +66,8 @@ def diverse(
     finished = FinishedHypotheses(limits, each, ranking, rule, source_lengths=lengths, keep_attention=record)
     live = _in_groups(first_hypotheses(stepper, source), groups)
     for step in range(int(limits.max()) + 1):  # one more, for the end mark of an output of the maximum length
-        if interruption is not None and interruption.due() and step:
+        if ends_here(interruption, step, live.sentence):
             finished.cut_all(_apart(live, groups))
-            interruption.cut(live.sentence.tolist())
             break
         logits, live.state, step_record = stepper.step(live.tokens, live.state, record or coverage > 0.0)
         live.look(step_record)

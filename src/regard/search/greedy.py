@@ -11,7 +11,7 @@ from regard.search.checks import length_limits
 from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
 from regard.search.filters import Filters
 from regard.search.hypothesis import Hypothesis, make_hypothesis
-from regard.search.interruption import Interruption
+from regard.search.interruption import Interruption, ends_here
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
@@ -53,9 +53,8 @@ def greedy_steps(
     tokens = torch.full((sentences, 1), stepper.start_token, dtype=torch.long, device=device)  # [b, 1]
     state = stepper.start(source)
     for step in range(steps):
-        if interruption is not None and interruption.due() and step:
+        if ends_here(interruption, step, alive):
             lengths[alive] = step
-            interruption.cut(alive.tolist())
             break
         logits, state, step_record = stepper.step(tokens, state, record)
         # Log-softmax and then max: measured faster than logsumexp and argmax.
@@ -71,16 +70,13 @@ def greedy_steps(
             lengths[alive[dead]] = step
         expansion = None
         if expansions or watch is not None:
-            chosen = choose_best(possible[:, None], logprobs[alive, None], 1, 1, stepper.end_token)
-            expansion = Expansion.of(alive, chosen)
+            expansion = _expansion(possible, logprobs[alive], alive, stepper.end_token)
         logprobs[alive] += gains.masked_fill(cut, 0.0).to(logprobs.dtype)
         generated[alive, step] = choices
         finished[alive] = ended
         lengths[alive[ended]] = step
         if step_record is not None and step_record.attention is not None:
-            rows = step_record.attention.new_zeros((sentences, step_record.attention.shape[-1]))
-            rows[alive] = step_record.attention[:, 0]
-            attentions.append(rows)
+            attentions.append(_of_all(step_record.attention, alive, sentences))
         going = (~(ended | cut)).nonzero().squeeze(1)
         if watch is not None and expansion is not None:
             watch(expansion)
@@ -94,6 +90,27 @@ def greedy_steps(
 
 
 greedy = to_the_end(greedy_steps)
+
+
+def _expansion(
+    possible: Tensor,  # [b, V]
+    logprobs: Tensor,  # [b]
+    alive: Tensor,  # [b]
+    end_token: int,
+) -> Expansion:
+    """The step as an `Expansion`: the two most probable tokens."""
+    return Expansion.of(alive, choose_best(possible[:, None], logprobs[:, None], 1, 1, end_token))
+
+
+def _of_all(
+    attention: Tensor,  # [b, 1, S]
+    alive: Tensor,  # [b]
+    sentences: int,
+) -> Tensor:
+    """[B, S]: the attention of the active sentences in this step, and 0 for the others."""
+    rows = attention.new_zeros((sentences, attention.shape[-1]))
+    rows[alive] = attention[:, 0]
+    return rows
 
 
 def _hypotheses(

@@ -69,21 +69,22 @@ class SearchOptions:
     sample: bool = field(default=False, metadata=about("Draw from the model instead of searching."))
     temperature: float = field(
         default=1.0,
-        metadata=about("Of sampling: below 1 sharper, above 1 flatter.", only_for=SAMPLING, most=LARGEST_TEMPERATURE),
+        metadata=about("For sampling: below 1 sharper, above 1 flatter.", only_for=SAMPLING, most=LARGEST_TEMPERATURE),
     )
     top_k: int = field(
         default=0,
-        metadata=about("Of sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING, most=1_000_000),
+        metadata=about("For sampling: only the k likeliest tokens; 0: all.", only_for=SAMPLING, most=1_000_000),
     )
     top_p: float = field(
-        default=1.0, metadata=about("Of sampling: only the likeliest tokens that make up p.", only_for=SAMPLING, most=1)
+        default=1.0,
+        metadata=about("For sampling: only the likeliest tokens that make up p.", only_for=SAMPLING, most=1),
     )
     seed: int = field(
-        default=0, metadata=about("Of sampling.", most=2**64 - 1)
+        default=0, metadata=about("For sampling: the random numbers.", most=2**64 - 1)
     )  # each text draws its own numbers, whatever its batch
     mbr: int = field(
         default=0,
-        metadata=about("Of N samples the one most like all of them (chrF); 0: no.", metavar="N", most=MOST_HYPOTHESES),
+        metadata=about("Draw N, print the one most like all of them (chrF); 0: no.", metavar="N", most=MOST_HYPOTHESES),
     )
     exact: bool = field(default=False, metadata=about("The most probable output of all; reports on stderr."))
     node_limit: int = field(
@@ -106,7 +107,9 @@ class SearchOptions:
     time_limit: float | None = field(
         default=None,
         metadata=about(
-            "Seconds that a batch may be searched for; then what there is ends it.", metavar="S", most=86_400
+            "Seconds for the lines that are searched together; then the best so far is printed.",
+            metavar="S",
+            most=86_400,
         ),
     )
 

@@ -18,7 +18,7 @@ from regard.search.expansion import Steps, Watcher, drive
 from regard.search.filters import Filters
 from regard.search.greedy import greedy_steps
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import Interruption, StopSignal
+from regard.search.interruption import Interruption
 from regard.search.options import SearchOptions
 from regard.search.sampling import sample_steps
 from regard.search.stepper import StateT, Stepper
@@ -36,13 +36,13 @@ def run_search(
     source_lengths: Sequence[int],
     constraints: Constraints = NO_CONSTRAINTS,
     watch: Watcher | None = None,
-    stopped: StopSignal | None = None,
+    interruption: Interruption | None = None,
 ) -> list[list[Hypothesis]]:
     """Up to `options.nbest` hypotheses for each sentence, best first. For minimum Bayes risk decoding, all samples.
 
     limits: the maximum output length of each, in tokens. numbers: the keys of each sentence's random numbers. source_lengths: the number of
     tokens of each source that the coverage penalty counts. watch: called with every step; exact and exhaustive search have no such steps.
-    stopped: looked at between steps; a search that it stops raises `SearchStopped`. `options.time_limit` begins now.
+    interruption: looked at between steps. Its caller makes it of `options.time_limit`, which bounds all batches of a call.
     """
     if goes_token_by_token(options, constraints):
         steps = search_steps(
@@ -53,12 +53,12 @@ def run_search(
             numbers=numbers,
             constraints=constraints,
             expansions=watch is not None,
-            stopped=stopped,
+            interruption=interruption,
         )
         return drive(steps, watch)
-    interruption = Interruption.of(options.time_limit, stopped)
-    hypotheses = _search_whole(stepper, source, options, limits, source_lengths, constraints, watch, interruption)
-    return hypotheses if interruption is None else interruption.marked(hypotheses)
+    own = None if interruption is None else interruption.of_batch()
+    hypotheses = _search_whole(stepper, source, options, limits, source_lengths, constraints, watch, own)
+    return hypotheses if own is None else own.marked(hypotheses)
 
 
 def _search_whole(
@@ -147,14 +147,14 @@ def search_steps(
     numbers: Sequence[int],
     constraints: Constraints = NO_CONSTRAINTS,
     expansions: bool = True,
-    stopped: StopSignal | None = None,
+    interruption: Interruption | None = None,
 ) -> Steps:
     """`run_search` as a generator of steps, for streaming. Only for options that go token by token."""
     if not goes_token_by_token(options, constraints):
         raise SearchError("only greedy search and sampling go token by token")
     max_length = torch.tensor(limits, device=source.device)
     filters = _filters(options, constraints)
-    interruption = Interruption.of(options.time_limit, stopped)
+    own = None if interruption is None else interruption.of_batch()
     if options.draws:
         steps = sample_steps(
             stepper,
@@ -170,7 +170,7 @@ def search_steps(
             filters=filters,
             sentences=numbers,
             expansions=expansions,
-            interruption=interruption,
+            interruption=own,
         )
     else:
         steps = greedy_steps(
@@ -181,9 +181,9 @@ def search_steps(
             form=options.length_form,
             filters=filters,
             expansions=expansions,
-            interruption=interruption,
+            interruption=own,
         )
-    return steps if interruption is None else _marked(steps, interruption)
+    return steps if own is None else _marked(steps, own)
 
 
 def _marked(steps: Steps, interruption: Interruption) -> Steps:

@@ -16,9 +16,9 @@ from torch import Tensor
 from regard.errors import SearchError
 from regard.search.checks import check_sampling, length_limits
 from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
-from regard.search.filters import Filters
+from regard.search.filters import Filters, ReadyFilters
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
-from regard.search.interruption import Interruption
+from regard.search.interruption import Interruption, ends_here
 from regard.search.logprobs import log_probabilities, sum_type
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
@@ -64,49 +64,25 @@ def sample_steps(
     filtered = None if filters is None else filters.ready(limits, stepper.end_token)
     steps = int(limits.max()) + 1  # one more, for the end mark of an output of the maximum length
     uniform = _uniform(seed, numbers, steps, samples).to(device)  # [B, T + 1, n]
-    generated = torch.full((size, samples, steps), stepper.end_token, dtype=torch.long, device=device)
-    lengths = limits[:, None].repeat(1, samples)  # [B, n]
-    logprobs = torch.zeros((size, samples), dtype=sum_type(device), device=device)
-    finished = torch.zeros((size, samples), dtype=torch.bool, device=device)
-
+    drawn = _Samples(limits, samples, steps, stepper.end_token)
     alive = torch.arange(size, device=device)  # [b], indices into B
     slots = torch.arange(samples, device=device).expand(size, samples)  # [b, k], indices into n
     tokens = torch.full((size, 1), stepper.start_token, dtype=torch.long, device=device)
     state = stepper.start(source)
     for step in range(steps):
-        if interruption is not None and interruption.due() and step:
-            lengths[alive[:, None], slots] = torch.where(
-                finished[alive[:, None], slots], lengths[alive[:, None], slots], step
-            )
-            interruption.cut(alive.tolist())
+        rows = alive[:, None]
+        if ends_here(interruption, step, alive):
+            drawn.cut(step, rows, slots)
             break
         logits, state, _ = stepper.step(tokens, state)
-        logits = logits.expand(
-            -1, slots.shape[1], -1
-        )  # the first step has one hypothesis, from which all samples depart
-        rows = alive[:, None]
-        possible, dead = logits, None
-        if filtered is not None:
-            possible = filtered(logits, generated[rows, slots, :step], alive)
-            dead = (possible == -torch.inf).all(dim=-1)  # no token is allowed: the sample is cut
-            possible = possible.masked_fill(dead[..., None], 0.0)
+        logits = logits.expand(-1, slots.shape[1], -1)  # at the first step all samples depart from one hypothesis
+        possible, dead = _possible(logits, filtered, drawn.generated[rows, slots, :step], alive)
         choices = draw(possible, uniform[rows, step, slots], temperature=temperature, top_k=top_k, top_p=top_p)
         gains = log_probabilities(logits).gather(-1, choices[..., None]).squeeze(-1)
-        already = finished[rows, slots]  # a finished sample keeps its column until the sentence needs fewer columns
-        ended = choices == stepper.end_token
-        cut = ~ended & (limits[rows] == step)
-        if dead is not None:
-            ended, cut = ended & ~dead, cut | dead
-            lengths[rows, slots] = torch.where(dead & ~already, step, lengths[rows, slots])
-        logprobs[rows, slots] += gains.masked_fill(already | cut, 0.0).to(logprobs.dtype)
-        generated[rows, slots, step] = choices
-        lengths[rows, slots] = torch.where(ended & ~already, step, lengths[rows, slots])
-        finished[rows, slots] = already | ended
-
-        going = ~(already | ended | cut)  # [b, k]
+        going, ended = drawn.add(step, rows, slots, choices, gains, dead)  # [b, k]
         expansion = None
         if expansions or watch is not None:
-            expansion = _expansion(alive, choices, logprobs[rows, slots], going, ended & ~already, first=step == 0)
+            expansion = _expansion(alive, choices, drawn.logprobs[rows, slots], going, ended, first=step == 0)
         if watch is not None and expansion is not None:
             watch(expansion)
         yield expansion
@@ -115,14 +91,82 @@ def sample_steps(
             break
         columns = int(going.sum(dim=1).max())
         order = (~going[kept]).to(torch.uint8).argsort(dim=1, stable=True)[:, :columns]  # active samples first
-        parents = torch.zeros_like(order) if step == 0 else order
-        state = state.reorder(kept, parents)
+        state = state.reorder(kept, order if step else torch.zeros_like(order))
         tokens = choices[kept].gather(1, order)
         alive, slots = alive[kept], slots[kept].gather(1, order)
-    return _hypotheses(generated, lengths, logprobs, finished, ranking)
+    return drawn.hypotheses(ranking)
 
 
 sample = to_the_end(sample_steps)
+
+
+class _Samples:
+    """What the samples of a batch have so far. `rows` [b, 1] and `slots` [b, k] select the active ones among [B, n]."""
+
+    def __init__(self, limits: Tensor, samples: int, steps: int, end_token: int) -> None:
+        """limits [B]: the maximum output lengths; steps: T + 1."""
+        size, device = len(limits), limits.device
+        self._limits, self._end_token = limits, end_token
+        self.generated = torch.full((size, samples, steps), end_token, dtype=torch.long, device=device)  # [B, n, T + 1]
+        self.logprobs = torch.zeros((size, samples), dtype=sum_type(device), device=device)  # [B, n]
+        self._lengths = limits[:, None].repeat(1, samples)  # [B, n]
+        self._finished = torch.zeros((size, samples), dtype=torch.bool, device=device)  # [B, n]
+
+    def add(
+        self,
+        step: int,
+        rows: Tensor,
+        slots: Tensor,
+        choices: Tensor,  # [b, k]
+        gains: Tensor,  # [b, k], log p of the choices
+        dead: Tensor | None,  # [b, k], whether no token is allowed: the sample is cut
+    ) -> tuple[Tensor, Tensor]:
+        """Add a token to each active sample. Returns, [b, k] each, whether it continues, and whether it has ended now."""
+        already = self._finished[
+            rows, slots
+        ]  # a finished sample keeps its column until the sentence needs fewer columns
+        ended = choices == self._end_token
+        cut = ~ended & (self._limits[rows] == step)
+        if dead is not None:
+            ended, cut = ended & ~dead, cut | dead
+            self._set_length(step, rows, slots, dead & ~already)
+        self.logprobs[rows, slots] += gains.masked_fill(already | cut, 0.0).to(self.logprobs.dtype)
+        self.generated[rows, slots, step] = choices
+        self._set_length(step, rows, slots, ended & ~already)
+        self._finished[rows, slots] = already | ended
+        return ~(already | ended | cut), ended & ~already
+
+    def cut(self, step: int, rows: Tensor, slots: Tensor) -> None:
+        """Cut the active samples before this step."""
+        self._set_length(step, rows, slots, ~self._finished[rows, slots])
+
+    def _set_length(self, length: int, rows: Tensor, slots: Tensor, where: Tensor) -> None:
+        self._lengths[rows, slots] = torch.where(where, length, self._lengths[rows, slots])
+
+    def hypotheses(self, ranking: Ranking) -> list[list[Hypothesis]]:
+        """The samples of each sentence, best first."""
+        fields = (self.generated.tolist(), self._lengths.tolist(), self.logprobs.tolist(), self._finished.tolist())
+        return [
+            best_first(
+                make_hypothesis(tokens[:length], logprob, ranking=ranking, finished=ended)
+                for tokens, length, logprob, ended in zip(*sentence, strict=True)
+            )
+            for sentence in zip(*fields, strict=True)
+        ]
+
+
+def _possible(
+    logits: Tensor,  # [b, k, V]
+    filtered: ReadyFilters | None,
+    generated: Tensor,  # [b, k, t]
+    alive: Tensor,  # [b]
+) -> tuple[Tensor, Tensor | None]:
+    """The logits of the tokens that the filters allow, and [b, k]: whether they allow none."""
+    if filtered is None:
+        return logits, None
+    possible = filtered(logits, generated, alive)
+    dead = (possible == -torch.inf).all(dim=-1)
+    return possible.masked_fill(dead[..., None], 0.0), dead
 
 
 def _expansion(
@@ -169,20 +213,3 @@ def _uniform(seed: int, numbers: Sequence[int], steps: int, samples: int) -> Ten
     """Uniform numbers in [0, 1) for every sentence, step and sample, [B, steps, n]. More steps do not change earlier numbers."""
     generators = [np.random.Generator(np.random.Philox(key=[seed, number])) for number in numbers]
     return torch.from_numpy(np.stack([generator.random((steps, samples)) for generator in generators]))
-
-
-def _hypotheses(
-    generated: Tensor,  # [B, n, T + 1]
-    lengths: Tensor,  # [B, n]
-    logprobs: Tensor,  # [B, n]
-    finished: Tensor,  # [B, n]
-    ranking: Ranking,
-) -> list[list[Hypothesis]]:
-    fields = (generated.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist())
-    return [
-        best_first(
-            make_hypothesis(tokens[:length], logprob, ranking=ranking, finished=ended)
-            for tokens, length, logprob, ended in zip(*sentence, strict=True)
-        )
-        for sentence in zip(*fields, strict=True)
-    ]

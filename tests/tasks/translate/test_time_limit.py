@@ -1,18 +1,22 @@
 """A time limit and a stop signal of the served models, with both engines."""
 
 import itertools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regard.engine import ct2
+from regard.engine import fast
 from regard.engine.batching import OUTPUT_TOKENS, length_batches
+from regard.engine.ct2 import Ct2Search
+from regard.engine.input_length import TruncationWarning
 from regard.search import interruption
-from regard.search.interruption import SearchStopped
+from regard.search.interruption import Interruption, SearchStopped
 from regard.search.options import MOST_POSITIONS, SearchOptions
 from regard.tasks.load import load_served
+from regard.tasks.translate import output_length
 from regard.tasks.translate.output_length import max_output_length
 from regard.tasks.translate.translator import Translator
 from tasks.bundles import TEXTS, random_bundle
@@ -41,8 +45,15 @@ def ticking(monkeypatch: pytest.MonkeyPatch, step: float = 1.0) -> None:
 @pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 3, "nbest": 3}])
 def test_a_limit_that_is_not_reached_changes_nothing(model: Translator, options: dict[str, Any]) -> None:
     expected = model.translate(TEXTS[:12], **options)
-    assert model.translate(TEXTS[:12], time_limit=1000, **options) == expected
-    assert model.translate(TEXTS[:12], stopped=lambda: False, **options) == expected
+    for found in (
+        model.translate(TEXTS[:12], time_limit=1000, **options),
+        model.translate(TEXTS[:12], stopped=lambda: False, **options),
+    ):
+        assert [text.tokens for text in found] == [text.tokens for text in expected]
+        assert [text.finished for text in found] == [text.finished for text in expected]
+        # CTranslate2 rounds differently in batches of other sizes
+        assert [text.score for text in found] == pytest.approx([text.score for text in expected], rel=1e-5)
+        assert not any(text.timed_out for text in found)
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -50,7 +61,6 @@ def test_every_text_is_answered_when_the_time_is_over(
     monkeypatch: pytest.MonkeyPatch, model: Translator, beam: int
 ) -> None:
     whole = model.translate(TEXTS, beam=beam)
-    monkeypatch.setattr(ct2, "INTERRUPTIBLE_TOKENS", 20)
     ticking(monkeypatch)
     cut = model.translate(TEXTS, beam=beam, time_limit=4.0, batch_tokens=100)
     assert len(cut) == len(TEXTS)
@@ -73,7 +83,7 @@ def test_greedy_search_of_ctranslate2_is_cut_between_tokens(
     [whole] = model.search(TEXTS[:1], SearchOptions(beam=1))
     assert len(whole.tokens) > 5
     ticking(monkeypatch)
-    [cut] = model.search(TEXTS[:1], SearchOptions(beam=1, time_limit=5.0), scores=scores)
+    [cut] = model.search(TEXTS[:1], SearchOptions(beam=1, time_limit=4.0), scores=scores)  # from the first token on
     assert cut.timed_out
     assert not cut.finished
     assert 0 < len(cut.tokens) < 5
@@ -91,6 +101,65 @@ def test_a_stop_signal_raises(model: Translator, options: dict[str, Any], after:
     assert model.translate(TEXTS[:2], **options)  # and the model goes on
 
 
+@pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 3, "nbest": 2}])
+def test_one_limit_bounds_all_batches_of_a_call(
+    monkeypatch: pytest.MonkeyPatch, bundle: Path, options: dict[str, Any]
+) -> None:
+    """A batch that has not begun when the time is over is answered empty, and marked."""
+    model = load_served(bundle, engine="torch")
+    assert isinstance(model, Translator)
+    ticking(monkeypatch)
+    cut = model.translate(TEXTS[:9], time_limit=4.0, batch_tokens=1, **options)
+    searched = [translation for translation in cut if translation.tokens]
+    assert len(searched) == 1  # with a limit of its own, each of them would have some tokens
+    assert all(translation.timed_out and not translation.finished for translation in cut)
+
+
+def test_one_limit_bounds_minimum_bayes_risk_too(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> None:
+    model = load_served(bundle, engine="torch")
+    assert isinstance(model, Translator)
+    ticking(monkeypatch)
+    cut = model.translate(TEXTS[:3], mbr=3, time_limit=2.0, batch_tokens=1)
+    assert sum(bool(translation.tokens) for translation in cut) == 1
+    assert all(translation.timed_out for translation in cut)
+
+
+@pytest.mark.parametrize("limits", [{"time_limit": 1000.0}, {"stopped": lambda: False}])
+def test_a_beam_that_may_be_interrupted_runs_on_torch_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, bundle: Path, limits: dict[str, Any]
+) -> None:
+    pytest.importorskip("ctranslate2")
+    model = load_served(bundle)
+    assert isinstance(model, Translator)
+    engine = model._searcher.fast._engine
+    assert isinstance(engine, Ct2Search)
+    calls: list[int] = []
+    searched = engine.search
+    monkeypatch.setattr(engine, "search", lambda *given: calls.append(given[2].beam) or searched(*given))
+    for beam in (3, 1):
+        model.translate(TEXTS[:2], beam=beam, **limits)
+    assert calls == [1]
+    model.translate(TEXTS[:2], beam=2)
+    monkeypatch.setattr(fast, "find_spec", lambda name: None)  # no torch
+    model.translate(TEXTS[:2], beam=3, **limits)
+    assert calls == [1, 2, 3]
+
+
+def test_the_clock_of_ctranslate2_starts_when_other_calls_are_done(
+    monkeypatch: pytest.MonkeyPatch, bundle: Path
+) -> None:
+    """A beam without torch: the sentences of other calls take none of a call's time."""
+    pytest.importorskip("ctranslate2")
+    engine = Ct2Search(load_served(bundle).bundle, "float32")
+    waiting = Interruption(1000.0, lambda: next(looks) >= 3)
+    looks = itertools.count()
+    with engine._taking_turns(Interruption(1000.0)), pytest.raises(SearchStopped):
+        engine.search([[5, 6]], [4], SearchOptions(beam=3), 100, True, waiting)
+    assert waiting._end is None  # the signal ended the wait, and no clock had started
+    [[found]] = engine.search([[5, 6]], [4], SearchOptions(beam=3), 100, True, Interruption(1000.0))
+    assert not found.timed_out
+
+
 def test_wide_beams_and_long_outputs_bound_the_batch(echo: Callable[..., Translator]) -> None:
     lengths = [9] * 300
     outputs = [1000 * 29] * 300
@@ -105,3 +174,28 @@ def test_wide_beams_and_long_outputs_bound_the_batch(echo: Callable[..., Transla
     texts = ["le chat dort", "la pomme est rouge", "je suis étudiant"]
     wide, narrow = (echo().translate(texts, beam=beam, max_length=2000) for beam in (40, 1))
     assert [found.text for found in wide] == [found.text for found in narrow] == texts
+
+
+def test_many_hypotheses_cut_an_output_with_a_warning_but_no_prefix(
+    monkeypatch: pytest.MonkeyPatch, bundle: Path
+) -> None:
+    model = load_served(bundle, engine="torch")
+    assert isinstance(model, Translator)
+    monkeypatch.setattr(output_length, "MOST_POSITIONS", 4 * 6)
+    with pytest.warns(
+        TruncationWarning,
+        match=r"^2 translations were cut at 5 tokens, the most with 4 hypotheses; the first is number 1",
+    ):
+        cut = model.translate(TEXTS[:2], beam=4)
+    assert [len(translation.tokens) for translation in cut] == [5, 5]
+    prefix = "p le p le p le p le p le p le"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        [begun] = model.translate(TEXTS[:1], beam=4, prefixes=[prefix])
+        model.translate(TEXTS[:1], beam=1)
+    assert not begun.unmet
+    assert max_output_length(3, SearchOptions(beam=4), 40, None) == 50
+    assert max_output_length(3, SearchOptions(beam=4), 40, 30) == 29
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what was asked for is no surprise
+        model.translate(TEXTS[:2], beam=4, max_length=3)

@@ -32,7 +32,7 @@ from regard.errors import SearchError
 from regard.metrics.pairwise import chrf_matrix
 from regard.search.constraints import Constraints
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import StopSignal
+from regard.search.interruption import NOT_BEGUN, Interruption, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
@@ -132,11 +132,14 @@ class Writer:
         check_texts(prompts, "prompts")
         rows = [self._prompt_ids(prompt) for prompt in prompts]
         hypotheses: dict[int, list[Hypothesis]] = {}
+        interruption = Interruption.of(options.time_limit, stopped)
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number]))
         with activity("generating", len(rows), "texts") as progress:
             for _, group in groupby(by_length, key=lambda number: len(rows[number])):
                 numbers = list(group)
-                searched = self._search([rows[number] for number in numbers], numbers, options, stopped)
+                searched = [[NOT_BEGUN] for _ in numbers]
+                if interruption is None or not interruption.due():
+                    searched = self._search([rows[number] for number in numbers], numbers, options, interruption)
                 hypotheses |= zip(numbers, searched, strict=True)
                 progress.advance(len(numbers))
         return [
@@ -158,7 +161,7 @@ class Writer:
             limits=[limit],
             numbers=[0],
             constraints=constraints,
-            stopped=stopped,
+            interruption=Interruption.of(options.time_limit, stopped),
         )
 
         def finish(hypotheses: Sequence[Hypothesis]) -> tuple[str, Generation]:
@@ -245,7 +248,7 @@ class Writer:
         prompts: Sequence[Sequence[int]],
         numbers: Sequence[int],
         options: SearchOptions,
-        stopped: StopSignal | None,
+        interruption: Interruption | None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses for prompts of the same length."""
         limit, constraints = self._limits(options)
@@ -259,7 +262,7 @@ class Writer:
                 numbers=numbers,
                 source_lengths=[0] * len(prompts),
                 constraints=constraints,
-                stopped=stopped,
+                interruption=interruption,
             )
         return [self._least_risk(drawn, options.nbest) for drawn in hypotheses] if options.mbr else hypotheses
 

@@ -18,7 +18,7 @@ from regard.metrics.pairwise import chrf_matrix
 from regard.search.constraints import Constraints
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import StopSignal
+from regard.search.interruption import NOT_BEGUN, Interruption
 from regard.search.options import SearchOptions
 from regard.tasks.translate.output_length import max_output_length
 from regard.text.tokenizer import Tokenizer
@@ -58,7 +58,7 @@ class Searcher:
         constraints: TextConstraints,
         batch_tokens: int,
         scores: bool,
-        stopped: StopSignal | None = None,
+        interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, in order. For minimum Bayes risk decoding, all samples."""
         results = [[EMPTY] for _ in sources]
@@ -69,20 +69,23 @@ class Searcher:
         in_tokens = self._in_tokens(constraints, limits, options)
         filled = [number for number, ids in enumerate(sources) if ids]  # the numbers of those that are not empty
         rows, row_limits = [sources[number] for number in filled], [limits[number] for number in filled]
-        fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, stopped)
+        fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, interruption)
         if fast is not None:
             return _placed(results, filled, fast)
         with activity("translating", len(rows), "sentences") as progress:
             kept = [options.width * (limit + 1) for limit in row_limits]
             for batch in length_batches([len(ids) for ids in rows], batch_tokens, kept):
                 numbers = [filled[place] for place in batch]
+                if interruption is not None and interruption.due():
+                    _placed(results, numbers, [[NOT_BEGUN] for _ in numbers])
+                    continue
                 hypotheses = self._runner().search(
                     [rows[place] for place in batch],
                     options,
                     limits=[row_limits[place] for place in batch],
                     numbers=numbers,
                     constraints=in_tokens.take(numbers),
-                    stopped=stopped,
+                    interruption=interruption,
                 )
                 _placed(results, numbers, hypotheses)
                 progress.advance(len(batch))
@@ -99,7 +102,13 @@ class Searcher:
         limits = [max_output_length(len(source), options, constraints.needs(0), self._reach)]
         in_tokens = self._in_tokens(constraints, limits, options)
         [hypotheses] = self._runner().search(
-            [source], options, limits=limits, numbers=[0], constraints=in_tokens, watch=watch
+            [source],
+            options,
+            limits=limits,
+            numbers=[0],
+            constraints=in_tokens,
+            watch=watch,
+            interruption=Interruption.of(options.time_limit, None),
         )
         return hypotheses
 

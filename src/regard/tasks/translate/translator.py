@@ -24,9 +24,10 @@ from regard.errors import RegardError
 from regard.search.checks import NODE_LIMIT, check_count
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import StopSignal
+from regard.search.interruption import Interruption, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
 from regard.search.ranking import Ranking
+from regard.tasks.translate.output_length import warn_of_cuts
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.reading import Reader
 from regard.tasks.translate.searching import Searcher
@@ -139,8 +140,8 @@ class Translator:
         tokenizer one by one. A constraint that cannot be met is dropped with a warning, and named in `unmet`. scores=False allows a faster
         greedy search, which leaves `score` and `logprob` NaN.
 
-        stopped: a function, such as the `is_set` of an event, that is called between the steps of the search; if it returns True,
-        `SearchStopped` is raised.
+        `options.time_limit` bounds the whole call, all batches together, from the first batch on. stopped: a function, such as the `is_set`
+        of an event, that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
         sources = self.read(texts)
         return self.search_read(
@@ -181,10 +182,12 @@ class Translator:
         check_count("batch_tokens", batch_tokens)
         constraints = self._searcher.constraints(len(sources), prefixes, phrases)
         rows = [source.ids for source in sources]
-        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores, stopped)
+        interruption = Interruption.of(options.time_limit, stopped)
+        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption)
         utilities = None
         if options.mbr:
             hypotheses, utilities = self._searcher.least_risk(hypotheses, options.nbest)
+        warn_of_cuts(rows, options, hypotheses)
         links = cache(partial(self._links, rows, hypotheses))
         pieces = self.tokenizers.target.vocabulary.pieces
         results = []
