@@ -25,6 +25,7 @@ def test_a_typo_is_answered_with_the_nearest_name() -> None:
     assert complaint({"modle": {}}) == "run.toml: unknown key 'modle'; did you mean 'model'?"
     assert "valid here: data, model, task, text, train" in complaint({"zzz": 1})
     assert "did you mean 'train.max_steps'?" in complaint({"max_steps": 1})
+    assert complaint({"seed": 3}) == "run.toml: unknown key 'seed'; did you mean 'train.seed' or 'data.seed'?"
 
 
 def test_values_out_of_range_are_named() -> None:
@@ -68,6 +69,12 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     for read, name in ((read_toml, "none.toml"), (read_toml, "a.toml"), (read_json, "a.json"), (read_toml, "folder")):
         with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
             read(tmp_path / name)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("[train]\nseed = 3\n", encoding="utf-8-sig")
+    (tmp_path / "a.json").write_text('{"train": {"seed": 3}}', encoding="utf-8-sig")
+    assert read_toml(tmp_path / "a.toml") == read_json(tmp_path / "a.json") == {"train": {"seed": 3}}
 
 
 def test_leaves_and_their_short_names() -> None:

@@ -75,6 +75,14 @@ def activity(doing: str, total: int | None = None, unit: str = "") -> Iterator[A
         _tell(outer)
 
 
+def is_under_way(doing: str) -> bool:
+    """Whether this thread does this now, or a part of it."""
+    current = _CURRENT.get()
+    while current is not None and current.doing != doing:
+        current = current.outer
+    return current is not None
+
+
 def _tell(current: Activity | None) -> None:
     watcher = _WATCHER.get()
     if watcher is not None:

@@ -32,6 +32,10 @@ class ExtensionUse(Settings):
         rows = [row for row in self.adds if not row.startswith(("metric ", "optimizer "))]
         return any(row.rpartition(" ")[2] in names for row in rows)
 
+    def is_named_by(self, names: Collection[str]) -> bool:
+        """Whether one of these names is that of a row which it adds."""
+        return any(row.rpartition(" ")[2] in names for row in self.adds)
+
 
 _LARGEST = 16 << 20  # bytes of a file
 PYTHON = "<python>"  # stands for code that is in no file
@@ -136,10 +140,16 @@ def stored_extensions(values: Any, where: str) -> tuple[ExtensionUse, ...]:
 
 def require_extensions(needed: Any, where: str) -> None:
     """Refuse a model that needs an extension which is not loaded; warn of one that has changed."""
-    for use in stored_extensions(needed, where):
-        loaded = LOADED.get(use.name)
-        if loaded is None:
-            fix = "run the code that adds them first" if use.name == PYTHON else f"give --extension {use.name}"
-            raise BundleError(f"{where}: needs the extension {use.name} ({', '.join(use.adds)}); {fix}")
-        if loaded.sha256 != use.sha256:
+    uses = stored_extensions(needed, where)
+    for use in uses:
+        require_loaded(use, where)
+    for use in uses:
+        if LOADED[use.name].sha256 != use.sha256:
             warnings.warn(f"{where}: made with another version of the extension {use.name}", stacklevel=3)
+
+
+def require_loaded(use: ExtensionUse, where: str) -> None:
+    """Refuse what needs an extension that is not loaded."""
+    if use.name not in LOADED:
+        fix = "run the code that adds them first" if use.name == PYTHON else f"give --extension {use.name}"
+        raise BundleError(f"{where}: needs the extension {use.name} ({', '.join(use.adds)}); {fix}")

@@ -127,7 +127,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return read_foreign_text(path)
+        return read_foreign_text(path).removeprefix("\ufeff")  # a byte order mark, which some editors write
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such config file; `regard init > run.toml` writes one") from None
     except IsADirectoryError:
@@ -235,20 +235,21 @@ def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:
     """A hint for an unknown key: the nearest valid name, the table that has it, or all valid names."""
     *tables, name = path
     groups = groups_at(root, tables)
-    for group in groups:
-        if name in group.model_fields and len(groups) > 1:
-            choice = choice_of(groups_at(root, tables[:-1])[0].model_fields[tables[-1]])
-            assert choice is not None
-            return f"it needs {'.'.join([*tables, choice.key])} = {group.model_fields[choice.key].default!r}"
+    having = [group for group in groups if name in group.model_fields]
+    if having and len(groups) > 1:
+        choice = choice_of(groups_at(root, tables[:-1])[0].model_fields[tables[-1]])
+        assert choice is not None
+        fitting = " or ".join(repr(group.model_fields[choice.key].default) for group in having)
+        return f"it needs {'.'.join([*tables, choice.key])} = {fitting}"
     valid_names = list({field: None for group in groups for field in group.model_fields})
     near = [".".join([*tables, close]) for close in difflib.get_close_matches(name, valid_names, n=1, cutoff=0.5)]
     elsewhere = [
         f"{table}.{name}"
-        for table, field in root.model_fields.items()
+        for table, field in reversed(root.model_fields.items())  # the data come first, and are meant least often
         if any(name in group.model_fields for group in groups_of(field))
     ]
     if elsewhere and not tables:
-        return f"did you mean {elsewhere[0]!r}?"
+        return f"did you mean {' or '.join(map(repr, elsewhere))}?"
     return f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(valid_names))}"
 
 

@@ -99,6 +99,14 @@ def test_scores_and_perplexity(home: Path, command: Command, tmp_path: Path) -> 
     assert "generate" in command("info", home / "counted").out
 
 
+def test_a_text_without_probability_is_null_in_json(home: Path, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "never").write_text("please show me\n", encoding="utf-8")
+    printed = command("score", home / "counted", "--text", tmp_path / "never", "--json").out
+    record = json.loads(printed, parse_constant=pytest.fail)
+    assert (record["score"], record["logprob"], record["perplexity"]) == (None, None, None)
+    assert None in record["token_logprobs"]
+
+
 def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_run: Path) -> None:
     (tmp_path / "empty").write_text("\n\n", encoding="utf-8")
     (tmp_path / "one").write_text("one line " * 100 + "\n", encoding="utf-8")

@@ -162,10 +162,14 @@ def test_a_model_that_needs_an_extension_says_so_and_runs_nothing(toy_run: Path,
     assert "needs the extension toys.py" in told
     assert "mixer running_mean" in told
     assert "--extension toys.py" in told
+    compared = regard("compare", toy_run, code=2).stderr
+    assert compared.startswith(f"regard: {toy_run / 'config.json'}: needs the extension toys.py (metric first_word, ")
+    assert compared.endswith("; give --extension toys.py\n")
     (home / "toys.py").write_text(f"{TOYS.read_text(encoding='utf-8')}\n# changed\n", encoding="utf-8")
     changed = regard("train", "--out", toy_run, *sets(*SMALL, *TOY), "--extension", home / "toys.py", code=2).stderr
     assert "toys.py" in changed
     assert "other settings" in changed
+    assert changed.endswith("; restore the file toys.py that it began with, or choose another --out\n")
     loaded = regard("translate", toy_run, "-i", home / "a.fr", "--extension", home / "toys.py")
     assert "another version of the extension toys.py" in loaded.stderr
 

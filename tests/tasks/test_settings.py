@@ -3,6 +3,7 @@
 import pytest
 
 from regard.errors import ConfigError
+from regard.models.config import MIXER_TRAITS, MixerTraits
 from regard.tasks.settings import parse_settings
 from regard.training.config import RATES, TrainConfig
 
@@ -38,3 +39,29 @@ def test_a_class_token_needs_a_position_too() -> None:
     with pytest.raises(ConfigError, match=r"data\.max_length 20 and an end mark and a class token; raise the one"):
         parse_settings({**values, "model": {**model, "pooling": "class"}})
     assert parse_settings({**values, "model": {**model, "max_positions": 22, "pooling": "class"}}).model.reach == 22
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model": {"order": 3}}, "'translate'; leave it out, or set task to 'generate' and model.kind to 'markov'"),
+        ({"model": {"ngrams": 2}}, "'translate'; leave it out, or set task to 'classify' and model.kind to 'bag'"),
+        ({"model": {"pooling": "max"}}, "'translate'; leave it out, or set task to 'classify'"),
+        (
+            {"task": "generate", "model": {"kind": "markov", "layers": 2}},
+            "unknown key 'model.layers'; it needs model.kind = 'transformer' or 'recurrent'",
+        ),
+    ],
+)
+def test_a_setting_of_another_network_names_who_has_it(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_settings(values)
+    assert str(caught.value).endswith(message)
+
+
+def test_a_mixer_that_sees_later_tokens_may_be_declared_causal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MIXER_TRAITS, "decay", MixerTraits(causal=False))
+    with pytest.raises(
+        ConfigError, match=r"model\.mixer 'decay' sees later tokens, .* causal = True \(docs/extensions\.md\)"
+    ):
+        parse_settings({"model": {"mixer": "decay"}})

@@ -1,11 +1,13 @@
 """Grids: which cells there are, what they are called, what is refused before anything trains, and which directory is whose."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from regard.errors import ConfigError, TrainError
+from regard.extensions import LOADED, ExtensionUse
 from regard.tasks.runs import is_done
 from regard.tasks.settings import parse_settings
 from regard.tasks.sweep import grid, places, split_values
@@ -105,5 +107,22 @@ def test_a_directory_of_other_settings_is_not_taken_over(tmp_path: Path) -> None
     (tmp_path / cell.name / "latest").write_text("x", encoding="utf-8")
     with pytest.raises(
         TrainError, match=r"norm=pre,seed=1: was trained with other settings \(train\.warmup: 3 -> 200\)"
+    ):
+        places([cell], tmp_path)
+
+
+def test_a_changed_extension_is_to_be_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [cell] = grid({}, ["model.norm=pre"])
+    run = kept(tmp_path / cell.name, cell.config, "metrics.json")
+    config = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    used = ExtensionUse(name="toys.py", sha256="0123456789abcdef", adds=("mixer toy",))
+    (run / "config.json").write_text(
+        json.dumps({**config, "format": 2, "extensions": [used.model_dump(mode="json")]}), encoding="utf-8"
+    )
+    monkeypatch.setitem(LOADED, "toys.py", used)
+    assert places([cell], tmp_path) == [run]
+    monkeypatch.setitem(LOADED, "toys.py", used.model_copy(update={"sha256": "fedcba9876543210"}))
+    with pytest.raises(
+        TrainError, match=r"'fedcba98'\); restore the file toys\.py that it began with, or choose another"
     ):
         places([cell], tmp_path)

@@ -272,6 +272,23 @@ def test_a_second_signal_ends_the_run_at_once(
     finish(undisturbed, tmp_path, start)
 
 
+def test_a_signal_during_validation_is_answered_before_its_end(
+    undisturbed: Undisturbed, tmp_path: Path, start: Start
+) -> None:
+    undisturbed.run()
+    gate = Gate(tmp_path)
+    child = start(lambda: gated(undisturbed, tmp_path, gate, "validation"))
+    gate.reached(child)
+    child.send(signal.SIGINT)
+    told = "stopping after this validation; Ctrl-C again stops now"
+    while told not in child.said():  # it waits at the gate, in the validation
+        assert child.alive, child.said()
+        time.sleep(0.01)
+    gate.open()
+    assert child.wait() == 130, child.said()
+    assert child.said().count(told) == 1
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 @pytest.mark.parametrize("moment", ["preparation", "final evaluation"])
 def test_a_signal_before_and_after_the_steps(

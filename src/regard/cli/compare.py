@@ -134,14 +134,12 @@ def _baseline(directory: Path) -> "RunResult":
 
 def _result(directory: Path) -> "RunResult":
     from regard.explain.comparison import read_result
-    from regard.extensions import stored_extensions
-    from regard.settings import leaves, read_json
-    from regard.tasks.settings import parse_settings, read_settings
+    from regard.settings import leaves
+    from regard.tasks.settings import parse_stored, stored_uses
 
     path = directory / "config.json"
-    settings = parse_settings(read_settings(path), str(path)).model_dump(mode="json")
-    used = stored_extensions(read_json(path).get("extensions"), str(path))
-    extensions = {f"extension.{use.name}": use.sha256[:8] for use in used}
+    settings = parse_stored(path).model_dump(mode="json")
+    extensions = {f"extension.{use.name}": use.sha256[:8] for use in stored_uses(path)}
     return read_result(directory, {**dict(leaves(settings)), **extensions})
 
 

@@ -11,7 +11,7 @@ from regard.cli.bar import clock
 from regard.cli.streams import print_status
 from regard.errors import shown
 from regard.metrics.scores import METRICS
-from regard.training.events import Event, Preparing, Started, Step, Stopped, Validated
+from regard.training.events import Event, Preparing, Started, Step, Stopped, Stopping, Validated
 
 SECONDS_BETWEEN_LINES = 10.0
 SMOOTHING = 0.05
@@ -129,6 +129,8 @@ def _lines(event: Event) -> list[str]:
                 for line in (f"    {_sample(sample.source)}", f"    -> {_sample(sample.hypothesis)}")
             ),
         ]
+    if isinstance(event, Stopping):
+        return ["stopping after this validation; Ctrl-C again stops now"]
     if isinstance(event, Stopped):
         end = f"stopped after {_plural(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"
         return [end] if event.reason == "interrupted" else [end, "evaluating the best checkpoint .."]

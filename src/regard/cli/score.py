@@ -1,6 +1,5 @@
 """`regard score`: prints log-probabilities of given translations or texts."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +21,7 @@ def score(
     from regard.cli.pairs import read_sides
     from regard.cli.streams import open_output
     from regard.errors import ConfigError
+    from regard.files import to_json_line
     from regard.tasks.load import load_translator, load_writer
 
     if text is not None and src is tgt is None:
@@ -43,6 +43,6 @@ def score(
                     "perplexity": scored.perplexity,
                     "token_logprobs": scored.token_logprobs,
                 }
-                stream.write(json.dumps(record) + "\n")
+                stream.write(to_json_line(record))
             else:
                 stream.write(f"{scored.score:.6f}\n")

@@ -20,7 +20,7 @@ from regard.tasks.bundles import open_to_load
 from regard.tasks.fine_tuning import base_of, remarks_on
 from regard.tasks.interface import Task
 from regard.tasks.runs import CONFIG, METRICS_FILE, refuse_holder_of_runs
-from regard.tasks.settings import FORMAT, changes_since, stored_format
+from regard.tasks.settings import FORMAT, changes_since, restoring, stored_format
 from regard.tasks.table import TASKS
 from regard.text.build import vocabulary_remarks
 from regard.text.config import OneTextConfig
@@ -108,7 +108,7 @@ def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
     if changes:
         raise TrainError(
             f"{out}: this run was started with other settings ({'; '.join(changes)}); "
-            "run the same command again to resume it, or choose another --out"
+            f"{restoring(path) or 'run the same command again to resume it'}, or choose another --out"
         )
 
 

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from regard.bundle.format1 import upgraded_config
 from regard.errors import ConfigError
-from regard.extensions import extensions_in_use, stored_extensions
-from regard.settings import MEANINGLESS, choice_of, differences, first_error, groups_at, read_json, read_toml
+from regard.extensions import ExtensionUse, extensions_in_use, require_loaded, stored_extensions
+from regard.settings import MEANINGLESS, choice_of, differences, first_error, groups_at, leaves, read_json, read_toml
 from regard.tasks.table import TASKS
 from regard.training.config import RunSettings
 
@@ -43,6 +43,24 @@ def read_settings(path: Path) -> dict[str, Any]:
     return values
 
 
+def parse_stored(path: Path) -> RunSettings:
+    """The settings of a run's config.json. A `BundleError` names an extension that they need and that is not loaded."""
+    values = read_settings(path)
+    try:
+        return parse_settings(values, str(path))
+    except ConfigError:
+        names = {value for _, value in leaves(values) if isinstance(value, str)}
+        for use in stored_uses(path):
+            if use.is_named_by(names):
+                require_loaded(use, str(path))
+        raise
+
+
+def stored_uses(path: Path) -> tuple[ExtensionUse, ...]:
+    """The extensions that a run's config.json names."""
+    return stored_extensions(read_json(path).get("extensions"), str(path))
+
+
 def stored_format(path: Path) -> int:
     """The format of a run's config.json."""
     stored = read_json(path).get("format", 1)
@@ -51,12 +69,19 @@ def stored_format(path: Path) -> int:
 
 def changes_since(path: Path, settings: RunSettings) -> list[str]:
     """How these settings, and the loaded extensions, differ from those of a run's config.json, as `a.b: old -> new`."""
-    stored = {use.name: use.sha256 for use in stored_extensions(read_json(path).get("extensions"), str(path))}
+    stored = {use.name: use.sha256 for use in stored_uses(path)}
     loaded = {use.name: use.sha256 for use in extensions_in_use()}
     extensions = differences(
         *({f"extension {name}": sha256[:8] for name, sha256 in uses.items()} for uses in (loaded, stored))
     )
-    return settings.changed_from(parse_settings(read_settings(path), str(path))) + extensions
+    return settings.changed_from(parse_stored(path)) + extensions
+
+
+def restoring(path: Path) -> str | None:
+    """The advice to restore the extensions of a run's config.json whose loaded files have another content; None: there is none."""
+    loaded = {use.name: use.sha256 for use in extensions_in_use()}
+    changed = [use.name for use in stored_uses(path) if loaded.get(use.name, use.sha256) != use.sha256]
+    return f"restore the file {' and '.join(changed)} that it began with" if changed else None
 
 
 def _complaint(task: str, values: Mapping[str, Any], error: ValidationError) -> str:
@@ -66,8 +91,11 @@ def _complaint(task: str, values: Mapping[str, Any], error: ValidationError) -> 
     context, path = first.get("ctx", {}), [str(part) for part in first["loc"]]
     if first["type"] == MEANINGLESS:
         return _meaningless(task, str(context["name"]).split("."), str(context["setter"]), values)
-    if first["type"] == "extra_forbidden" and (others := tasks_with(task, path, values)):
-        return _meaningless(task, path, ".".join(path), values, others)
+    if first["type"] == "extra_forbidden":
+        if others := tasks_with(task, path, values):
+            return _meaningless(task, path, ".".join(path), values, others)
+        if kinds := _other_kinds(task, path):
+            return f"{'.'.join(path)} has no meaning for task {task!r}; leave it out, or set {' or '.join(kinds)}"
     if first["type"] == "union_tag_invalid" and path == ["model"]:
         kind = str(context["tag"])
         if any(kind in table for name in TASKS if (table := _kinds(name)) is not None and name != task):
@@ -105,6 +133,20 @@ def tasks_with(task: str, path: Sequence[str], values: Mapping[str, Any]) -> lis
         if task_name != task and any(name in group.model_fields for group in groups):
             task_names.append(task_name)
     return task_names
+
+
+def _other_kinds(task: str, path: Sequence[str]) -> list[str]:
+    """The other tasks and kinds of network that have a setting of `model` which no network of this task has."""
+    if len(path) != 2 or path[0] != "model":
+        return []
+    having = {
+        name: [kind for kind, group in (_kinds(name) or {}).items() if path[1] in group.model_fields] for name in TASKS
+    }
+    if having[task]:
+        return []
+    return [
+        f"task to {name!r} and model.kind to {' or '.join(map(repr, kinds))}" for name, kinds in having.items() if kinds
+    ]
 
 
 def _kind(values: Mapping[str, Any]) -> str | None:

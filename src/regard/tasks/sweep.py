@@ -12,7 +12,7 @@ from regard.errors import ConfigError, TrainError
 from regard.settings import last_parts, override
 from regard.tasks.fine_tuning import run_settings
 from regard.tasks.runs import CONFIG, LATEST, is_done
-from regard.tasks.settings import changes_since, parse_settings, read_settings
+from regard.tasks.settings import changes_since, parse_stored, restoring
 from regard.training.config import RunSettings
 
 SEED = "train.seed"
@@ -137,14 +137,13 @@ def places(cells: Sequence[Cell], out: Path) -> list[Path]:
 
     A run of the same settings but of another version of an extension is refused, as when it is resumed.
     """
-    runs = {path.parent: parse_settings(read_settings(path), str(path)) for path in sorted(out.glob(f"*/{CONFIG}"))}
+    runs = {path.parent: parse_stored(path) for path in sorted(out.glob(f"*/{CONFIG}"))}
     begun = {run: config for run, config in runs.items() if is_done(run) or (run / LATEST).exists()}
     directories = []
     for cell in cells:
         directory = next((run for run, config in begun.items() if config == cell.config), out / cell.name)
         if directory in begun and (changes := changes_since(directory / CONFIG, cell.config)):
-            raise TrainError(
-                f"{directory}: was trained with other settings ({'; '.join(changes)}); choose another --out"
-            )
+            fix = ", or ".join(filter(None, (restoring(directory / CONFIG), "choose another --out")))
+            raise TrainError(f"{directory}: was trained with other settings ({'; '.join(changes)}); {fix}")
         directories.append(directory)
     return directories

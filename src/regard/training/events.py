@@ -126,6 +126,13 @@ class Saved(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Stopping(Event):
+    """A signal asks the run to stop during a validation, which comes to its end first. Listeners get it at once, from another thread."""
+
+    name: ClassVar[str] = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped(Event):
     """The end of training. The reason is max_steps, max_epochs, minutes, patience (early stopping), counted or interrupted."""
 

@@ -4,6 +4,7 @@ run/checkpoints/  latest  best  log.jsonl  tensorboard/
 """
 
 import fcntl
+import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO
 
 import torch
 
-from regard.activity import activity
+from regard.activity import activity, is_under_way
 from regard.bundle.bundle import resolve_device, save_bundle
 from regard.bundle.config import BundleSettings
 from regard.bundle.locate import CHECKPOINTS, LOCK, write_pointer
@@ -30,7 +31,7 @@ from regard.training.average import mean_weights
 from regard.training.checkpoint import checkpoints, step_of
 from regard.training.config import RunSettings
 from regard.training.counting import Counting
-from regard.training.events import Event, Started, Stopped
+from regard.training.events import Event, Started, Stopped, Stopping
 from regard.training.log import JsonLog, cut_back
 from regard.training.loop import TrainingJob, training
 from regard.training.malloc import keep_large_blocks
@@ -76,8 +77,9 @@ def train_objective(
     device = training_device(settings)
     with ExitStack() as stack:
         work, started, finish = _begin(settings, out, objective, device, base, remarks)
-        all_listeners = [*_logs(out, started.step, stack), *listeners]
-        stop_signals = stack.enter_context(stop_requests())
+        stopping = _Stopping(started, listeners)
+        all_listeners = [*_logs(out, started.step, stack), stopping.follow, *listeners]
+        stop_signals = stack.enter_context(stop_requests(stopping.announce))
         reason = _follow(started, work(lambda: bool(stop_signals)), all_listeners)
     if reason == "interrupted":
         return Outcome(reason, {}, signal=stop_signals[0])
@@ -150,6 +152,27 @@ def _follow(started: Started, events: Generator[Event, None, None], listeners: l
                 listener(event)
     assert isinstance(event, Stopped)
     return event.reason
+
+
+class _Stopping:
+    """Tells listeners of a signal that comes during a validation: it may be long until the loop looks at it."""
+
+    def __init__(self, started: Started, listeners: Sequence[Listener]) -> None:
+        self._latest: Event = started
+        self._listeners = listeners
+
+    def follow(self, event: Event) -> None:
+        """A listener: the latest event tells how far the run is."""
+        self._latest = event
+
+    def announce(self) -> None:
+        """For a signal handler. It interrupts anything, also a line that is being printed, so a thread does the telling."""
+        if is_under_way("validating"):
+            threading.Thread(target=self._tell, daemon=True).start()
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener(Stopping(self._latest.step, self._latest.seconds))
 
 
 def _logs(out: Path, step: int, stack: ExitStack) -> Iterator[Listener]:

@@ -3,20 +3,24 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 
 @contextmanager
-def stop_requests() -> Iterator[list[int]]:
-    """The list of SIGINT and SIGTERM received so far. It stays empty outside the main thread, which receives no signals."""
+def stop_requests(announce: Callable[[], None]) -> Iterator[list[int]]:
+    """The list of SIGINT and SIGTERM received so far. It stays empty outside the main thread, which receives no signals.
+
+    announce: called at the first signal, in the middle of whatever the main thread is doing.
+    """
     signals: list[int] = []
 
     def remember(number: int, frame: FrameType | None) -> None:
         if signals:
             os._exit(128 + number)
         signals.append(number)
+        announce()
 
     if threading.current_thread() is not threading.main_thread():
         yield signals

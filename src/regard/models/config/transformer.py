@@ -92,7 +92,8 @@ def check_causal(mixer: str) -> None:
     if not MIXER_TRAITS[mixer].causal:
         able = [repr(name) for name, traits in MIXER_TRAITS.items() if traits.causal]
         raise ValueError(
-            f"model.mixer {mixer!r} sees later tokens, which a decoder must not; set it to {' or '.join(able)}"
+            f"model.mixer {mixer!r} sees later tokens, which a decoder must not; set it to {' or '.join(able)}, or if it can be "
+            "built without them, say so in its extension: causal = True (docs/extensions.md)"
         )
 
 
