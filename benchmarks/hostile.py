@@ -33,7 +33,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first round; the next ones count on")
     parser.add_argument("--family", choices=sorted(FAMILIES), action="append", help="only this family; may be repeated")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="cases played at once")
-    parser.add_argument("--verbose", action="store_true", help="print every case that fell short, and its message")
+    parser.add_argument(
+        "--verbose", action="store_true", help="print every case that fell short or was not foreseen, with its message"
+    )
     options = parser.parse_args()
     families = options.family or list(FAMILIES)
     cases = [(families[n % len(families)], options.seed + n // len(families)) for n in range(options.rounds)]
@@ -42,7 +44,8 @@ def main() -> int:
         rounds = _play(cases, Path(home), options.jobs)
     short = [played for played in rounds if played.problems]
     _print_counts(rounds, families)
-    for played in short[: None if options.verbose else EXAMPLES]:
+    unforeseen = [played for played in rounds if played.outcome.unexpected and not played.problems]
+    for played in [*short, *unforeseen] if options.verbose else short[:EXAMPLES]:
         _print_example(played, verbose=options.verbose)
     handled = len(rounds) - len(short)
     slowest = max(rounds, key=lambda played: played.outcome.seconds)
@@ -85,7 +88,8 @@ def _print_counts(rounds: list[Round], families: list[str]) -> None:
 
 def _print_example(played: Round, *, verbose: bool) -> None:
     words = " ".join(repr(word[:60]) for word in played.command.arguments)
-    print(f"{played.family}, --family {played.family} --seed {played.seed} --rounds 1: {'; '.join(played.problems)}")
+    what = "; ".join(played.problems) or "not foreseen"
+    print(f"--family {played.family} --seed {played.seed} --rounds 1: {what}")
     print(f"    regard {words[:400]}")
     if verbose:
         print(f"    {played.outcome.err[-1500:]!r}")

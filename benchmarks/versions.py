@@ -2,7 +2,8 @@
 
     python benchmarks/versions.py --before ../regard-before --rounds 21
 
-Each version runs in a process of its own, on its own source tree. The ratio of a round is (time before) / (time now), so above 1 is faster.
+Each version runs in a process of its own, on its own source tree. Both read the same pairs, which the pocket corpus of this tree makes.
+The ratio of a round is (time before) / (time now), so above 1 is faster.
 Printed: the median ratio, and the bootstrap interval of the median.
 """
 
@@ -13,6 +14,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +42,12 @@ from regard.data.prepare import prepare
 
 torch.set_num_threads(2)
 home = Path(tempfile.mkdtemp())
-config = parse({"data": {"pocket": 8000}, "text": {"vocabulary": 2000}, "model": {"preset": "tiny"}, "train": {"max_steps": 100000}})
+train_files = {"src": sys.argv[1] + ".fr", "tgt": sys.argv[1] + ".en", "src_lang": "fr", "tgt_lang": "en"}
+config = parse({"data": train_files, "text": {"vocabulary": 2000}, "model": {"preset": "tiny"}, "train": {"max_steps": 100000}})
 prepared = prepare(config.data, config.text, home / "corpora")
 job, _ = resumed_job(config, home / "run", Objective(config, prepared), torch.device("cpu"))
 batches = job.objective.examples.plan(config.train.batch_tokens, 1, 0)
-sources = [source for source, _ in prepared.valid_pairs[:100]]
+sources = Path(train_files["src"]).read_text(encoding="utf-8").split("\\n")[:100]
 team = job.team()
 place = 0
 
@@ -75,10 +78,14 @@ team.__exit__()
 class Version:
     """One source tree in a process of its own."""
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, pairs: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "2"}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [sys.executable, "-c", WORKER, str(pairs)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         assert self._process.stdout is not None
         if self._process.stdout.readline().strip() != "ready":
@@ -102,13 +109,24 @@ def interval(ratios: list[float], resamples: int = 2000) -> tuple[float, float]:
     return medians[int(0.025 * resamples)], medians[int(0.975 * resamples)]
 
 
+def write_pairs(stem: Path) -> Path:
+    """Write 8,000 pairs of the pocket corpus to `stem`.fr and `stem`.en."""
+    from regard.data.pocket.corpus import pocket_split
+
+    pairs = pocket_split(train=8000, valid=0, test=0).train
+    for language, lines in (("fr", [pair.french for pair in pairs]), ("en", [pair.english for pair in pairs])):
+        Path(f"{stem}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return stem
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, required=True, help="the other source tree")
     parser.add_argument("--rounds", type=int, default=21)
     arguments = parser.parse_args()
     here = Path(__file__).resolve().parent.parent
-    versions = {"before": Version(arguments.before), "now": Version(here)}
+    pairs = write_pairs(Path(tempfile.mkdtemp()) / "pairs")
+    versions = {"before": Version(arguments.before, pairs), "now": Version(here, pairs)}
     results: dict[str, Any] = {}
     for what in ("train", "greedy", "beam"):
         ratios = []

@@ -1,6 +1,7 @@
 """For every test: one thread, so that tiny tensors are not slowed by idle threads that spin, here and in the processes that a test starts;
 a cache of its own; and a Ctrl-C that works: a shell starts what runs in the background with SIGINT ignored, and every child would inherit
-that. Hypothesis asserts no time. Shapes are checked: every annotation of jaxtyping in the rooms of tensors, by beartype.
+that. Hypothesis asserts no time. Shapes are checked by beartype: the annotations of jaxtyping in the rooms of tensors, in the first
+calls of every test. A check costs more than the tensors of a tiny model, so a search of thousands of steps is not checked to its end.
 """
 
 import signal
@@ -8,11 +9,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import jaxtyping._decorator
 import pytest
 import torch
 from jaxtyping import install_import_hook
 
 install_import_hook(["regard.ops", "regard.layers", "regard.models"], "beartype.beartype")  # before any is imported
+
+CHECKED_CALLS = 100
+"""How many calls of annotated functions have their shapes checked in one test."""
+
+
+class _FirstCalls:
+    """The settings of jaxtyping, which asks at each call whether checks are off: on for the first `CHECKED_CALLS` of a test."""
+
+    jaxtyping_remove_typechecker_stack = False
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    @property
+    def jaxtyping_disable(self) -> bool:
+        self.calls += 1
+        return self.calls > CHECKED_CALLS
+
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -32,6 +52,11 @@ def _one_thread() -> Iterator[None]:
 def _interruptible() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _checked_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jaxtyping._decorator, "config", _FirstCalls())
 
 
 @pytest.fixture(autouse=True)

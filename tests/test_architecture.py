@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,7 @@ def room_of(module: str) -> str:
     return module.split(".")[1]
 
 
+@cache
 def defined_elsewhere(path: Path) -> dict[str, str]:
     """The names that a file imports from other modules of regard, and from which."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

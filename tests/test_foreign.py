@@ -24,6 +24,12 @@ def test_a_larger_file_is_refused(tmp_path: Path) -> None:
         read_bytes(tmp_path / "f", 3)
 
 
+def test_a_file_that_grows_is_never_cut_in_silence() -> None:
+    """The system says that such a file has no bytes, and then there are some."""
+    with pytest.raises(FileError, match=r"^/proc/self/status: it grows while it is read"):
+        read_bytes(Path("/proc/self/status"), 1 << 20)
+
+
 def test_a_pipe_without_a_writer_is_named_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f")
     with pytest.raises(FileError, match="f: a named pipe, not a regular file"):
@@ -131,4 +137,6 @@ def test_toml_with_many_brackets_and_dots_is_read() -> None:
     many: dict[str, Any] = {"a": [0.5] * 100, "b": "." * 100, "c": [[1]] * 100, "d": "[" * 100}
     lines = [f"{key} = {value!r}" for key, value in many.items()]
     lines += ["# " + "." * 100 + "[" * 100, "e = '''" + ".[\n'" * 100 + "'''", 'f = """' + '.["\n' * 100 + '"""']
+    many["g"] = [{"path": "../" * 33, "x": 0.5}] * 3  # also after commas and inside of tables
+    lines.append("g = [" + ", ".join(["{path = '" + "../" * 33 + "', x = 0.5}"] * 3) + "]")
     assert parse_toml("\n".join(lines), "f") == {**many, "e": ".[\n'" * 100, "f": '.["\n' * 100}

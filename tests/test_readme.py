@@ -40,12 +40,14 @@ make test    # the same set-up, then the whole test suite
 """
 
 
+@pytest.mark.slow
 def test_own_data(home: Path) -> None:
     """In order and as one test: each line needs what those before it made."""
     for line in BLOCKS["own-data"].strip().split("\n"):
         shell(line.replace("--minutes 20", SMALL), home)
 
 
+@pytest.mark.slow
 def test_further(home: Path) -> None:
     for language in ("en", "de"):
         (home / f"more.{language}").write_bytes((home / f"test.{language}").read_bytes() * 3)
@@ -73,6 +75,7 @@ def test_adding(home: Path) -> None:
     assert json.loads((home / "runs/best/metrics.json").read_text(encoding="utf-8"))["sentences"] == 10
 
 
+@pytest.mark.slow
 def test_using(home: Path) -> None:
     lines = shells(BLOCKS["using"], home)
     assert lines[1].count(" ||| ") == 9
@@ -111,18 +114,22 @@ def test_variants(home: Path) -> None:
     assert "norm=post" in shell(compare, home)
 
 
-@pytest.mark.parametrize("name", ["python", "api", "api-train"])
+@pytest.mark.parametrize(
+    "name", ["python", *(pytest.param(name, marks=pytest.mark.slow) for name in ("api", "api-train"))]
+)
 def test_api(name: str, home: Path) -> None:
     (home / f"{name}.py").write_text(BLOCKS[name], encoding="utf-8")
     out = shell(f"python {name}.py", home)
     assert out.strip()
 
 
+@pytest.mark.slow
 def test_settings(home: Path) -> None:
     for line in BLOCKS["settings"].strip().split("\n"):
         shell(f"{line} {POCKET} {SMALL}" if line.startswith("regard train") else line, home)
 
 
+@pytest.mark.slow
 def test_generating(home: Path) -> None:
     for name in ("book", "other"):
         (home / f"{name}.txt").write_text(
@@ -136,6 +143,7 @@ def test_generating(home: Path) -> None:
     assert len(shell(score, home).split()) == 18
 
 
+@pytest.mark.slow
 def test_classifying(home: Path) -> None:
     (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
     train, classify, evaluate = BLOCKS["classifying"].strip().split("\n")
@@ -145,6 +153,7 @@ def test_classifying(home: Path) -> None:
     assert "accuracy" in evaluated
 
 
+@pytest.mark.slow
 def test_tagging(home: Path) -> None:
     (home / "tagged.tsv").write_text("they\tP\ncan\tV\nfish\tN\n\n" * 10, encoding="utf-8")
     train, classify, evaluate = BLOCKS["tagging"].strip().split("\n")

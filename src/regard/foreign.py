@@ -34,7 +34,6 @@ _KINDS = (
     (stat.S_ISBLK, "a block device"),
 )
 # Strings are skipped whole, also one that never ends. Possessive repetition: no backtracking on hostile text.
-_JSON_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _TOML_TOKENS = re.compile(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?' r"|'''(?:[^']++|'(?!''))*+(?:''')?"
     r'|"(?:[^"\\\n]++|\\.)*+"?' r"|'[^'\n]*+'?" r"|\#[^\n]*+|[\[\]{}.,=\n]",
@@ -64,6 +63,8 @@ def read_bytes(path: Path, limit: int, *, root: Path | None = None) -> bytes:
         content = file.read(size + 1)  # one byte more shows a file that is larger, or grows
     if len(content) > limit:
         raise LimitError(f"{path}: larger than {limit:,} bytes, the most that is read of such a file")
+    if len(content) > size:
+        raise FileError(f"{path}: it grows while it is read; wait until it is written, and run the same command again")
     return content
 
 
@@ -131,9 +132,9 @@ def parse_json(text: str, where: object, limit: int = RECORD_BYTES) -> Any:
     if len(text) > limit:
         raise LimitError(f"{where}: {len(text):,} characters of JSON, {limit:,} are the most that is read")
     try:
-        if text.count("[") + text.count("{") > DEPTH:  # fewer cannot nest deeper
-            _check_depth(text, _JSON_TOKENS)
         value = json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal)
+        if text.count("[") + text.count("{") > DEPTH:  # fewer cannot nest deeper
+            _check_levels(value)
         if _SURROGATE.search(text):
             _check_values(value)
     except (ValueError, RecursionError) as error:
@@ -147,7 +148,7 @@ def parse_toml(text: str, where: object) -> dict[str, Any]:
         raise LimitError(f"{where}: {len(text):,} characters of TOML, {RECORD_BYTES:,} are the most that is read")
     try:
         if any(text.count(sign) > DEPTH for sign in "[{."):
-            _check_depth(text, _TOML_TOKENS)
+            _check_depth(text)
         values = tomllib.loads(text)
         _check_values(values)
     except tomllib.TOMLDecodeError as error:
@@ -157,16 +158,32 @@ def parse_toml(text: str, where: object) -> dict[str, Any]:
     return values
 
 
-def _check_depth(text: str, tokens: re.Pattern[str]) -> None:
-    """Refuse brackets, or parts of a dotted key, that nest too deep. It walks the text once."""
+def _check_levels(value: Any) -> None:
+    """Refuse lists and objects that nest too deep. `json` itself ends beyond some hundred levels, with a `RecursionError`."""
+    level = [value]
+    for _ in range(DEPTH):
+        inner = (part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list))
+        level = [part for parts in inner for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"nested more than {DEPTH} levels deep")
+
+
+def _check_depth(text: str) -> None:
+    """Refuse a TOML text whose brackets, or parts of a dotted key, nest too deep: to parse it could take hours.
+
+    It walks the text once.
+    """
     depth = dots = 0
-    for match in tokens.finditer(text):
+    in_key = True  # a dot in a value is not nesting: it may be a path
+    for match in _TOML_TOKENS.finditer(text):
         token = match.group()
         if token in ("[", "{"):
             depth += 1
         elif token in ("]", "}"):
             depth -= 1
-        dots = dots + 1 if token == "." else dots if token[0] in "\"'" else 0
+        in_key = token != "=" if token in ("=", "\n", ",", "{", "[") else in_key
+        dots = dots + in_key if token == "." else dots if token[0] in "\"'" else 0
         if depth > DEPTH or dots > DEPTH:
             raise ValueError(f"nested more than {DEPTH} levels deep, at character {match.start():,}")
 

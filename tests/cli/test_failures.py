@@ -34,6 +34,11 @@ CASES: list[tuple[BaseException, int, str]] = [
     (DataError("a.fr:3: not UTF-8"), 2, "a.fr:3: not UTF-8"),
     (KeyboardInterrupt(), 130, ""),
 ]
+EXITS = [
+    (SystemExit("needs \x1b scipy"), 1, r"regard: needs \x1b scipy"),
+    (SystemExit(), 0, ""),
+    (SystemExit(3), 3, ""),
+]
 
 
 @pytest.fixture
@@ -58,6 +63,12 @@ def test_every_exception_is_one_line(failing, error: BaseException, code: int, m
     assert result.err.startswith(f"regard: {message}" if message else "")
     assert len(result.err.splitlines()) == bool(message)
     assert "\x1b" not in result.err
+
+
+@pytest.mark.parametrize(("error", "code", "message"), EXITS)
+def test_an_extension_that_ends_the_process(failing, error: SystemExit, code: int, message: str) -> None:
+    result = failing(error)
+    assert (result.code, result.err.strip()) == (code, message)
 
 
 @pytest.mark.parametrize(("error", "code", "message"), CASES[:-1], ids=lambda value: type(value).__name__)

@@ -37,7 +37,39 @@ KEYS = (
         "nothing.such",
     ),
 )
-RUN = ("--set", "train.max_steps=1", "--set", "model.layers=1", "--set", "model.width=16", "--set", "model.heads=2")
+SIZES = (
+    *("model.layers", "model.width", "model.heads", "model.feed_forward", "model.max_positions", "model.dropout"),
+    *("text.vocabulary", "train.batch_tokens", "train.learning_rate", "train.warmup", "train.accumulate", "train.clip"),
+    *("train.validate_every", "train.save_every", "train.keep", "train.average", "train.ema", "train.workers"),
+    *("train.seed", "train.patience", "data.pocket", "data.max_length", "data.seed", "train.label_smoothing"),
+)
+NUMBERS = (
+    "0",
+    "-1",
+    "1",
+    "3",
+    "0.5",
+    "1e9",
+    "1000000000",
+    "100000",
+    "1e-300",
+    "1e308",
+    "nan",
+    "inf",
+    "9223372036854775807",
+)
+SHORT = ("--minutes", "0.05")  # whatever the number of steps
+RUN = (
+    *SHORT,
+    "--set",
+    "train.max_steps=1",
+    "--set",
+    "model.layers=1",
+    "--set",
+    "model.width=16",
+    "--set",
+    "model.heads=2",
+)
 SOUND = """
 [data]
 src = "a.fr"
@@ -61,18 +93,36 @@ def config(rng: Random, directory: Path) -> Command:
     draw.write_text(path, toml_text(rng))
     if rng.random() < 0.15:
         draw.replace_file(rng, path)
+        if path.is_file() and not path.stat().st_size:
+            path.write_text("[", encoding="utf-8")  # an empty config is sound: it trains for long
     verb = rng.choice(["train", "train", "sweep"])
     more = ("--dry-run",) if verb == "sweep" else ()
-    return Command((verb, "run.toml", "--out", "out", *more))
+    return Command((verb, "run.toml", "--out", "out", *SHORT, *more))
 
 
 def toml_text(rng: Random) -> str:
     """A sound config that was attacked."""
     attack = rng.choice(
-        ["value", "value", "value", "deep", "dots", "digits", "twice", "bytes", "long", "table", "unclosed"]
+        [
+            "value",
+            "value",
+            "size",
+            "size",
+            "size",
+            "deep",
+            "dots",
+            "digits",
+            "twice",
+            "bytes",
+            "long",
+            "table",
+            "unclosed",
+        ]
     )
     if attack == "value":
         return with_value(rng.choice(KEYS), toml_value(rng))
+    if attack == "size":
+        return with_value(rng.choice(SIZES), rng.choice(NUMBERS))
     if attack == "deep":
         brackets = rng.choice([70, 2_000, 100_000])
         return f"{SOUND}\n[x]\ndeep = {'[' * brackets}{']' * brackets}\n"
@@ -134,6 +184,7 @@ def setting(rng: Random, directory: Path) -> Command:
     assignment = f"{key}={value}".replace("\x00", "")[:120_000]  # the system allows no more in one argument
     verb = rng.choice(["train", "train", "sweep", "demo"])
     if verb == "demo":
-        return Command(("demo", "--out", "out", "--set", "data.pocket=40", *RUN, "--set", assignment))
+        short = ("--set", "train.minutes=0.05", *RUN[len(SHORT) :])
+        return Command(("demo", "--out", "out", "--set", "data.pocket=40", *short, "--set", assignment))
     more = ("--dry-run",) if verb == "sweep" else ()
     return Command((verb, "--src", "a.fr", "--tgt", "a.en", "--out", "out", *RUN, "--set", assignment, *more))

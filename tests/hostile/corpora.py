@@ -55,7 +55,7 @@ def lines(rng: Random, directory: Path) -> Command:
 
 def hostile_lines(rng: Random) -> bytes:
     """Lines of which some are not UTF-8, endless, of marks alone, or of control characters."""
-    rows = [b"le chat dort\tthe cat sleeps", b"je suis\tI am"] * 5
+    rows = [b"le chat dort\tthe cat sleeps", b"je suis\tI am"] * 18  # as many as a.en has
     for _ in range(rng.randint(1, 3)):
         rows[rng.randrange(len(rows))] = rng.choice(
             [
@@ -70,7 +70,7 @@ def hostile_lines(rng: Random) -> bytes:
                 b"",
             ]
         )
-    return rng.choice([b"\n", b"\n", b"\r\n", b"\x00"]).join(rows) + rng.choice([b"", b"\n"])
+    return rng.choice([b"\n"] * 6 + [b"\r\n", b"\x00"]).join(rows) + rng.choice([b"", b"\n"])
 
 
 def tmx_text(rng: Random) -> str:

@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 WARM = (
@@ -118,8 +119,7 @@ def _run(request: dict[str, Any], begin: int) -> None:
         if request["fault"]:
             name, *values = request["fault"]
             getattr(importlib.import_module("hostile.faults"), name)(*values)
-        os.close(begin)
-        code = _exit_code()
+        code = _exit_code(begin)
     except BaseException:
         if sys.stderr is not None:
             traceback.print_exc()
@@ -127,13 +127,21 @@ def _run(request: dict[str, Any], begin: int) -> None:
         os._exit(code)
 
 
-def _exit_code() -> int:
-    """Run the entry point; the code with which the interpreter would end, and what it would print."""
-    from regard.cli.entry import run
+def _exit_code(begin: int) -> int:
+    """Run the entry point; the code with which the interpreter would end, and what it would print.
 
+    `begin` is closed when the entry point has its handler of signals: before that a signal is Python's matter.
+    """
+    from regard.cli import entry
+
+    def imported() -> Callable[[], None]:
+        os.close(begin)
+        return original()
+
+    original, entry._imported = entry._imported, imported
     code = 0
     try:
-        run()
+        entry.run()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BaseException:

@@ -112,6 +112,7 @@ def _message_problems(command: Command, outcome: Outcome) -> list[str]:
     last = lines[-1] if lines else ""
     if command.arguments[:1] and command.arguments[0] in WITH_PROGRESS:
         lines = [line for line in lines if line.startswith("regard: ")]
+    lines = [line for line in lines if not line.startswith("regard: warning: line ")]  # one for each line of the input
     characters = sum(len(line) + 1 for line in lines)
     found = []
     if len(lines) > MOST_LINES or characters > MOST_CHARACTERS:

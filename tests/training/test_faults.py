@@ -89,6 +89,7 @@ def test_killed_at_random_steps(
     assert looked_up(tmp_path.glob("ids*")) == seen
 
 
+@pytest.mark.slow
 def test_killed_at_every_point_of_a_save(undisturbed: Undisturbed, tmp_path: Path, start: Start) -> None:
     """Between all writes, syncs, renames, pointers and deletions of a save that a validation made the best."""
     changes = {**EVERYTHING, "max_steps": 3, "validate_every": 2, "save_every": 1, "keep": 1}

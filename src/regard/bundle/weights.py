@@ -54,7 +54,7 @@ def _sizes(config: BundleSettings) -> _Sizes:
 
 
 def _built_sizes(config: BundleSettings) -> _Sizes:
-    from regard.bundle.memoryless import memoryless_network
+    from regard.bundle.building import memoryless_network
 
     network = memoryless_network(config)
     stored = network.state_dict().keys()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from regard.explain.comparison import Comparison, RunResult
 
 FORMATS = ("terminal", "markdown", "latex", "json")
+MOST_RESAMPLES = 100_000  # p has five digits then, after minutes
 
 
 def metric_choices() -> str:
@@ -46,7 +47,9 @@ def compare(
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw rows and lengths too: .svg, .png or .pdf.")
     ] = None,
-    resamples: Annotated[int, typer.Option(min=1, help="Test sets drawn by the paired bootstrap.")] = 1000,
+    resamples: Annotated[
+        int, typer.Option(min=1, max=MOST_RESAMPLES, help="Test sets drawn by the paired bootstrap.")
+    ] = 1000,
 ) -> None:
     """Compare runs of one task: runs that differ in train.seed alone are one row, with mean and standard deviation.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.align import Method
+from regard.cli.compare import MOST_RESAMPLES
 
 if TYPE_CHECKING:
     from regard.tasks.interface import Task
@@ -36,7 +37,12 @@ def evaluate(
         typer.Option(help="Only this score of translations, such as bleu, chrf, ter or exact_match; may be repeated."),
     ] = None,
     resamples: Annotated[
-        int, typer.Option(min=0, help="Test sets drawn by the bootstrap for the 95 % intervals; 0: no intervals.")
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_RESAMPLES,
+            help="Test sets drawn by the bootstrap for the 95 % intervals; 0: no intervals.",
+        ),
     ] = 1000,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = BEAM,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = ALPHA,

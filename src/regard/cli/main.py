@@ -30,6 +30,7 @@ from regard.cli.debug_flag import set_debugging
 from regard.cli.display import shown_activities
 from regard.cli.extension_flag import with_extensions
 from regard.cli.failures import (
+    FAILED,
     USER_MISTAKE,
     end_output,
     flush_output,
@@ -39,6 +40,7 @@ from regard.cli.failures import (
 )
 from regard.cli.streams import print_status, replace_closed_streams
 from regard.cli.verbs import VerbApp
+from regard.errors import shown
 
 app = VerbApp(
     name="regard",
@@ -89,6 +91,9 @@ def run() -> None:
         flush_output()
     except SystemExit as stop:
         code = stop.code
+        if isinstance(code, str):  # `sys.exit("needs scipy")` of an extension
+            print_status(f"regard: {shown(code)}")
+            code = FAILED
     except BaseException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             print_status(*error.format_message().splitlines())  # type: ignore[attr-defined]

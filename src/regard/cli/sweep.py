@@ -24,9 +24,11 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE,VALUE..", help="A setting and its values; quote one that has commas."),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Train every combination with so many seeds.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Train every combination with so many seeds.")
+    ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Train so many cells at once, on an equal share of threads each.")
+        int, typer.Option(min=1, max=1000, help="Train so many cells at once, on an equal share of threads each.")
     ] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands of the cells and train none.")] = False,
     flags: TrainFlags,

@@ -115,7 +115,9 @@ class TranslateLines:
         """Notices lines in another language."""
         from regard.tasks.translate.language_check import LanguageCheck
 
-        return LanguageCheck(self.translator.tokenizers, self.translator.languages)
+        config = None if self.translator.bundle is None else self.translator.bundle.config
+        piece_length = getattr(config, "characters_per_piece", None)  # other tasks' translators may lack it
+        return LanguageCheck(self.translator.tokenizers, self.translator.languages, piece_length)
 
     def check(self) -> None:
         """Refuse invalid options, and load what the search needs, before any input is read."""

@@ -245,7 +245,7 @@ def _is_locked(run: Path) -> bool:
     try:
         with open_regular(run / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
+    except (FileNotFoundError, FileError):  # no file, or none that a training has made
         return False
     except OSError:
         return True

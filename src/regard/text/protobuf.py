@@ -31,6 +31,8 @@ def _fields(data: bytes, place: int, end: int) -> Iterator[tuple[int, int, int]]
         raise ValueError("not a protobuf message: it ends within a piece")
     while place < end:
         tag, place = _varint(data, place, end)
+        if tag >> 32 or not tag >> 3:  # protobuf reads 32 bits of a tag: a longer one would be another field there
+            raise ValueError(f"not a protobuf message: a field without a number at byte {place}")
         kind = tag & 7
         if kind == _BYTES:
             size, place = _varint(data, place, end)

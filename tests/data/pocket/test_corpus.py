@@ -21,6 +21,7 @@ from regard.errors import DataError
 SAMPLE = 20_000  # as many pairs as the fixture `sample` holds
 
 
+@pytest.mark.slow
 def test_one_translation_for_each_french_sentence() -> None:
     known: dict[str, PocketPair] = {}
     for seed in range(4):

@@ -4,7 +4,7 @@ import pytest
 
 from regard.bundle.config import Languages
 from regard.tasks.translate import language_check
-from regard.tasks.translate.language_check import LanguageCheck
+from regard.tasks.translate.language_check import LanguageCheck, characters_per_piece
 from regard.tasks.translate.translation import Source
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
@@ -74,3 +74,23 @@ def test_it_warns_once() -> None:
     strange = [Source("Привет, как дела?", both.source.encode("Привет, как дела?"), False)] * 3
     assert (check.warning(10, strange) or (9, ""))[0] == 0
     assert check.warning(13, strange) is None
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_smaller_pieces_than_those_of_the_training_text(joint: bool) -> None:
+    """The mean is that of the French line. A text with less than half of it is told, unless it began as it should."""
+    both = pair(joint)
+    mean = characters_per_piece(both.source, [FRENCH])
+    assert mean == len(FRENCH.replace(" ", "")) / len(both.source.encode(FRENCH))
+    lines = [Source(line, both.source.encode(line), False) for line in (GERMAN[:10], GERMAN, FRENCH)]
+    share = characters_per_piece(both.source, [GERMAN[:10], GERMAN]) / mean
+    assert share < language_check.PIECE_SHARE
+    place, message = LanguageCheck(both, Languages(source="fr"), mean).warning(0, lines) or (None, "")
+    assert (place, message) == (
+        1,  # the first line is too short to tell
+        "line 2: the text so far is cut into far smaller pieces than the training text: another language or subject? "
+        "This model reads fr (this is told once)",
+    )
+    assert LanguageCheck(both, Languages(), mean).warning(0, [*[lines[2]] * 3, lines[1]]) is None
+    assert LanguageCheck(both, Languages(), share * mean).warning(0, lines) is None  # the mean of such a text
+    assert characters_per_piece(both.source, []) is None

@@ -17,12 +17,14 @@ from regard.ops.probe import Probe
 from regard.tasks.select import auto_for_translations, best_value
 from regard.tasks.text_objective import TextObjective
 from regard.tasks.translate.evaluate import TranslateTest
+from regard.tasks.translate.language_check import characters_per_piece
 from regard.tasks.translate.settings import AlignedHead, TranslateBundle, TranslateSettings
 from regard.tasks.translate.translator import Translator
 from regard.training.events import Sample
 from regard.training.loss import TeacherForced, batch_loss, corpus_loss
 from regard.training.objective import Loss, Measured, StepInfo
 
+JUDGED_LINES = 1000  # of the validation text, for the mean length of a piece
 LEFT_OUT = ("too_long", "empty", "held_out", "duplicates_of_validation")
 
 
@@ -42,6 +44,9 @@ class TranslateObjective(TextObjective):
             languages=Languages(source=prepared.languages[0], target=prepared.languages[1]),
             vocabulary=vocabulary_sizes(prepared.tokenizers),
             alignment=None if head is None else AlignmentConfig(heads=((head.layer, 0),), shift=head.shift),
+            characters_per_piece=characters_per_piece(
+                prepared.tokenizers.source, [source for source, _ in prepared.valid_pairs[:JUDGED_LINES]]
+            ),
         )
         self.bundle = own if base is None else own.inherited(base)
 

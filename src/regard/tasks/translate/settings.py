@@ -101,6 +101,8 @@ class TranslateBundle(TextBundleSettings):
     """The network."""
     alignment: AlignmentConfig | None = None
     """How alignments are read off the attention; the mean of all layers if not given."""
+    characters_per_piece: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Mean characters of a source piece in the validation text. Input with far fewer is not like the training text."""
 
     @model_validator(mode="after")
     def _check_alignment(self) -> Self:
