@@ -145,7 +145,7 @@ def replace_file(rng: Random, path: Path) -> None:
         path.touch()
     elif kind == "sparse":
         with path.open("wb") as file:
-            file.truncate(rng.choice([1 << 20, 1 << 33]))
+            file.truncate(rng.choice([1 << 20, 1 << 30]))
     elif kind == "locked":
         path.write_bytes(content)
         path.chmod(0)
