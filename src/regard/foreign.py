@@ -34,7 +34,6 @@ _KINDS = (
     (stat.S_ISBLK, "a block device"),
 )
 # Strings are skipped whole, also one that never ends. Possessive repetition: no backtracking on hostile text.
-_JSON_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _TOML_TOKENS = re.compile(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?' r"|'''(?:[^']++|'(?!''))*+(?:''')?"
     r'|"(?:[^"\\\n]++|\\.)*+"?' r"|'[^'\n]*+'?" r"|\#[^\n]*+|[\[\]{}.,=\n]",
@@ -137,9 +136,9 @@ def parse_json(text: str, where: object, limit: int = RECORD_BYTES) -> Any:
     if len(text) > limit:
         raise LimitError(f"{where}: {len(text):,} characters of JSON, {limit:,} are the most that is read")
     try:
-        if text.count("[") + text.count("{") > DEPTH:  # fewer cannot nest deeper
-            _check_depth(text, _JSON_TOKENS)
         value = json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal)
+        if text.count("[") + text.count("{") > DEPTH:  # fewer cannot nest deeper
+            _check_levels(value)
         if _SURROGATE.search(text):
             _check_values(value)
     except (ValueError, RecursionError) as error:
@@ -153,7 +152,7 @@ def parse_toml(text: str, where: object) -> dict[str, Any]:
         raise LimitError(f"{where}: {len(text):,} characters of TOML, {RECORD_BYTES:,} are the most that is read")
     try:
         if any(text.count(sign) > DEPTH for sign in "[{."):
-            _check_depth(text, _TOML_TOKENS)
+            _check_depth(text)
         values = tomllib.loads(text)
         _check_values(values)
     except tomllib.TOMLDecodeError as error:
@@ -163,11 +162,25 @@ def parse_toml(text: str, where: object) -> dict[str, Any]:
     return values
 
 
-def _check_depth(text: str, tokens: re.Pattern[str]) -> None:
-    """Refuse brackets, or parts of a dotted key, that nest too deep. It walks the text once."""
+def _check_levels(value: Any) -> None:
+    """Refuse lists and objects that nest too deep. `json` itself ends beyond some hundred levels, with a `RecursionError`."""
+    level = [value]
+    for _ in range(DEPTH):
+        inner = (part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list))
+        level = [part for parts in inner for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise ValueError(f"nested more than {DEPTH} levels deep")
+
+
+def _check_depth(text: str) -> None:
+    """Refuse a TOML text whose brackets, or parts of a dotted key, nest too deep: to parse it could take hours.
+
+    It walks the text once.
+    """
     depth = dots = 0
     in_key = True  # a dot in a value is not nesting: it may be a path
-    for match in tokens.finditer(text):
+    for match in _TOML_TOKENS.finditer(text):
         token = match.group()
         if token in ("[", "{"):
             depth += 1

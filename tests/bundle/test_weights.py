@@ -14,12 +14,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from regard.bundle import weights
+from regard.bundle.building import meta_network, unfilled_network
 from regard.bundle.bundle import read_network, save_bundle
 from regard.bundle.config import BundleSettings
 from regard.bundle.ctranslate2 import convert
 from regard.bundle.describe import describe
 from regard.bundle.manifest import write_manifest
-from regard.bundle.meta_network import meta_network
 from regard.bundle.weights import numpy_weights, tensor_shapes
 from regard.errors import BundleError
 from regard.models.build import count_model
@@ -216,6 +216,21 @@ class NeedsNumbers(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(int(torch.ones(3).sum().item())))
+
+
+def test_a_network_whose_weights_are_read_next_draws_none(make_parts: Callable[..., Any]) -> None:
+    """All but the parameters is as in a new network: the tables of positions and what is not stored."""
+    for model in ({"positions": "sinusoidal"}, {"positions": "rotary"}):
+        network, config, _ = make_parts(**model)
+        before = torch.get_rng_state()
+        unfilled = unfilled_network(config)
+        assert torch.equal(torch.get_rng_state(), before)
+        buffers = dict(unfilled.named_buffers())
+        assert buffers.keys() == dict(network.named_buffers()).keys()
+        assert all(torch.equal(buffers[name], buffer) for name, buffer in network.named_buffers())
+        unfilled.load_state_dict(network.state_dict())
+        ids = torch.tensor([[3, 4, 5, 0]])
+        assert torch.equal(unfilled.eval()(ids, ids), network(ids, ids))
 
 
 def test_a_network_that_needs_numbers_is_built_in_memory() -> None:

@@ -14,7 +14,7 @@ from regard.tasks.table import TASKS
 HOSTILE = f"{draw.STEERING}{draw.REORDERING}\x9b2J\x85\nregard: forged\r"
 ESCAPED = r"\x1b]0;stolen title\x07"
 SLOW = ("demo", "train")  # `test_while_training` looks at them
-VALUES = ("resume", "translate", "evaluate", "compare", "sweep", "ls", "info", "report", "data check")
+VALUES = ("translate", "classify", "compare", "ls", "info", "report", "data check")
 
 
 @pytest.fixture

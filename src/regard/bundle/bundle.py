@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.bundle.building import unfilled_network
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.manifest import MANIFEST, MEND, write_manifest
 from regard.bundle.opened import FOR_RESUMING, OpenBundle
@@ -84,8 +85,7 @@ def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.M
         except ValueError as error:
             raise BundleError(f"{path}: {error}; it does not fit {CONFIG}; {MEND}") from None
         return network.to(place).eval()
-    with torch.random.fork_rng(devices=[]):  # the new weights are overwritten; the global random state does not change
-        network = config.network()
+    network = unfilled_network(config)
     _check_numbers(bundle, network, tensors)
     network.load_state_dict(tensors, strict=False)  # tied tensors have one name in the file
     del tensors  # with the content of the file, before another device gets a copy

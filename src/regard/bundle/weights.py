@@ -54,7 +54,7 @@ def _sizes(config: BundleSettings) -> _Sizes:
 
 
 def _built_sizes(config: BundleSettings) -> _Sizes:
-    from regard.bundle.meta_network import meta_network
+    from regard.bundle.building import meta_network
 
     network = meta_network(config)
     stored = network.state_dict().keys()

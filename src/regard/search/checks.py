@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NODE_LIMIT = 20_000  # of an exact search
 
-LEAST_TEMPERATURE, LARGEST_TEMPERATURE = 0.001, 1000.0  # beyond them the divided logits leave the range of float32
+LEAST_TEMPERATURE, LARGEST_TEMPERATURE = 1e-6, 1000.0  # beyond them the divided logits leave the range of float32
 LARGEST_ALPHA = 10.0  # beyond it only length counts, and |y|^alpha leaves the range of float32
 
 
