@@ -66,18 +66,16 @@ def _built_sizes(config: BundleSettings) -> _Sizes:
 
 def check_weights(files: Manifest, config: BundleSettings, stored_format: int = 2) -> None:
     """Refuse a weights file whose header does not fit the config, or is damaged. No tensor is read."""
-    _check_header(read_header(files.directory / WEIGHTS, files.directory), files, config, stored_format)
+    _checked_header(files, config, stored_format)
 
 
 def read_weights_file(
     files: Manifest, config: BundleSettings, stored_format: int = 2
 ) -> tuple[bytearray, dict[str, StoredTensor]]:
     """(content of the weights file, name in the newest format -> tensor), checked against the config and the manifest."""
-    path = files.directory / WEIGHTS
-    header = read_header(path, files.directory)
-    _check_header(header, files, config, stored_format)  # before the memory is taken
+    header = _checked_header(files, config, stored_format)  # before the memory is taken
     content = files.read_whole(WEIGHTS, header.size)
-    return content, _check_header(header_of(path, content), files, config, stored_format)
+    return content, _check_header(header_of(files.directory / WEIGHTS, content), files, config, stored_format)
 
 
 def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
@@ -104,6 +102,17 @@ def not_finite(bundle: "OpenBundle", name: str) -> BundleError:
     return BundleError(
         f"{bundle.directory / WEIGHTS}: {name} holds what is not a number: the training diverged; take another checkpoint"
     )
+
+
+def _checked_header(files: Manifest, config: BundleSettings, stored_format: int) -> Header:
+    """The header of the weights file, which fits the config. The error for a file that was changed states that first."""
+    try:
+        header = read_header(files.directory / WEIGHTS, files.directory)
+        _check_header(header, files, config, stored_format)
+    except BundleError:
+        files.verify_file(WEIGHTS)
+        raise
+    return header
 
 
 def _check_header(
