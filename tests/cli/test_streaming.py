@@ -310,3 +310,19 @@ def test_a_partial_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None
         resumable(tmp_path / "out", {}),
     ):
         pass
+
+
+def test_every_line_that_a_time_limit_cuts_is_named(command, small_run) -> None:
+    """Samples of a window are one call of several batches: those that had not begun are empty, and said to be."""
+    lines = "le chat dort et la pomme est rouge et je suis là\n" * 250
+    result = command("translate", small_run, "--sample", "--min-length", 3, "--time-limit", "1e-9", stdin=lines)
+    assert result.code == 0, result.err
+    answers = result.out.split("\n")[:-1]
+    assert len(answers) == 250
+    told = [line for line in result.err.splitlines() if "--time-limit" in line]
+    assert told == [
+        f"regard: warning: line {number}: --time-limit 1e-09 ended its search"
+        + ("" if answer else "; its translation is empty")
+        for number, answer in enumerate(answers, 1)
+    ]
+    assert 50 < answers.count("") < 250

@@ -229,8 +229,8 @@ class TranslateLines:
             most = f"cut at {len(translation.tokens)} tokens, the most with {self.options.width:,} hypotheses"
             yield f"regard: warning: line {number + 1}: its translation was {most}"
         if translation.timed_out:
-            ending = "ended its search" if translation.tokens else "left no time for it; its translation is empty"
-            yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} {ending}"
+            empty = "" if translation.text else "; its translation is empty"
+            yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} ended its search{empty}"
         for missing in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
         if translation.proof is not None:
