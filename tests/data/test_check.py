@@ -74,6 +74,22 @@ def test_one_pair_is_too_few_without_validation_files(tmp_path):
     assert "training will accept it with validation files beside it" in report.to_text()
 
 
+def test_only_over_long_lines_are_refused_as_training_refuses_them(tmp_path):
+    report = check_corpus(*files(tmp_path, [b"word " * 300, b"", b"short"], [b"Wort", b"leer", b"Wort " * 300]))
+    assert (report.sound, report.kept, report.usable) == (2, 0, False)
+    verdict = "no pair is left (2 longer than 256 tokens, 1 with an empty side): training will refuse it"
+    assert report.to_text().endswith(verdict)
+
+
+def test_the_verdict_counts_the_pairs_that_training_drops(tmp_path):
+    source = [b"word " * 300, b"", b"a", b"b", b"c"]
+    target = [b"Wort " * 300, b"", b"", b"x", b"y"]
+    report = check_corpus(*files(tmp_path, source, target))
+    assert report.usable
+    verdict = "training will accept it without 3 pairs (1 longer than 256 tokens, 2 with an empty side)"
+    assert report.to_text().endswith(verdict)
+
+
 def test_unequal_files_are_counted_to_the_end(tmp_path):
     report = check_corpus(*files(tmp_path, [b"a", b"b"], [b"c", b"d", b"e", b"\xff", b""]))
     assert (report.source.lines, report.target.lines, report.pairs, report.sound) == (2, 5, 2, 2)

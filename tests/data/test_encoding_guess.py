@@ -1,9 +1,16 @@
 """Sentences of many languages, encoded by hand: the advice names the encoding that they are in."""
 
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+
 import pytest
 
+from regard.data.check import check_corpus
 from regard.data.encoding_guess import guess_encoding
-from regard.data.readers import read_lines
+from regard.data.readers import read_cut, read_lines
 from regard.errors import DataError
 
 
@@ -54,3 +61,40 @@ def test_utf16_is_refused_even_where_its_bytes_are_utf8(tmp_path, encoding, advi
     path.write_bytes("plain text\nof ASCII\n".encode(encoding))
     with pytest.raises(DataError, match=f"iconv -f {advice} "):
         list(read_lines(path))
+
+
+def test_one_windows_quote_suffices_wherever_it_is():
+    assert guess_encoding("déjà vu\n".encode("cp1252") * 10_000) == "LATIN1"
+    assert guess_encoding("déjà vu\n".encode("cp1252") * 10_000 + "„oui“ – 5 €".encode("cp1252")) == "WINDOWS-1252"
+
+
+def _zipped():
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("xl/sheet1.xml", "<a/>")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        (_zipped(), "a zip archive, as .xlsx and .docx are"),
+        (gzip.compress(b"a\tb\n"), "gzip; name it .gz"),
+        (bz2.compress(b"a\tb\n"), "bzip2"),
+        (lzma.compress(b"a\tb\n"), "xz"),
+        (b"\x28\xb5\x2f\xfd\x24\x00", "zstd"),
+        (b"%PDF-1.4\n1 0 obj\n", "a PDF"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_by_its_first_bytes(tmp_path, raw, name):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(raw)
+    for read in (read_lines, lambda file: read_cut(file, 1000), lambda file: [check_corpus(pairs=file)]):
+        with pytest.raises(DataError, match=f"^{path}: {name}"):
+            list(read(path))
+
+
+def test_a_text_that_begins_like_them_is_text(tmp_path):
+    path = tmp_path / "a.en"
+    path.write_bytes(b"PK\nBZh9\n%PDF is a format\n")
+    assert list(read_lines(path)) == ["PK", "BZh9", "%PDF is a format"]

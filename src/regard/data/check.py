@@ -222,6 +222,8 @@ class _Collector:
             source=self.source.report(names[0], sound),
             target=self.target.report(names[1], sound),
             sound=len(sound),
+            too_long=int(np.isin(sound, _either(self.source.over_long, self.target.over_long)).sum()),
+            empty=len(_either(self.source.empty, self.target.empty)),
             malformed=LineNumbers.of(_numbers(self.malformed)),
             wide=LineNumbers.of(_numbers(self.wide)),
             surrogates=LineNumbers.of(_numbers(self.surrogates)),
@@ -253,6 +255,11 @@ def _repeats(hashes: "array[int]") -> Flags:
     repeats = np.ones(len(hashes), dtype=bool)
     repeats[np.unique(_numbers(hashes), return_index=True)[1]] = False
     return repeats
+
+
+def _either(left: "array[int]", right: "array[int]") -> NDArray[np.integer[Any]]:
+    """The line numbers of one side or the other, each once."""
+    return np.union1d(_numbers(left), _numbers(right))
 
 
 def _numbers(values: "array[int]") -> NDArray[np.integer[Any]]:

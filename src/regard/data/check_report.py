@@ -69,6 +69,8 @@ class CheckReport:
     source: SideReport
     target: SideReport
     sound: int
+    too_long: int  # sound pairs with an over-long side, which training drops
+    empty: int  # pairs with an empty side, which training drops
     malformed: LineNumbers  # TSV or JSONL lines that hold no pair
     wide: LineNumbers  # TSV lines with more columns than the two that are read
     surrogates: LineNumbers  # JSONL lines with half of a surrogate pair
@@ -93,10 +95,20 @@ class CheckReport:
         return self.source.lines != self.target.lines
 
     @property
+    def kept(self) -> int:
+        """The pairs that are left to train on, at most: of some tokenisers further ones are too long."""
+        return self.sound - self.too_long
+
+    @property
     def usable(self) -> bool:
-        """Whether training would accept the files. Empty, repeated or unusual pairs do not matter."""
-        broken = self.unequal or self.malformed.total or self.source.misencoded.total or self.target.misencoded.total
-        return self.sound > 0 and not broken
+        """Whether training would accept the files. Repeated or unusual pairs do not matter, nor do dropped ones if others are left."""
+        return self.kept > 0 and not self._broken
+
+    @property
+    def _broken(self) -> bool:
+        """Whether there are lines that training does not read."""
+        faults = (self.malformed, self.source.misencoded, self.target.misencoded)
+        return self.unequal or any(lines.total for lines in faults)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -137,10 +149,24 @@ class CheckReport:
         ]
         if self.by_model:
             rows.append(f"unlikely by model   {NOT_TOLD if self.unlikely is None else self.unlikely}")
-        refused = "mend the lines above" if self.pairs else "there is no line in it"
-        alone = " with validation files beside it, for none of one pair can be held out" if self.sound == 1 else ""
-        verdict = f"training will accept it{alone}" if self.usable else f"{refused}: training will refuse it"
-        return "\n".join([*rows, f"verdict             {verdict}{self._doubts() if self.usable else ''}"])
+        return "\n".join([*rows, f"verdict             {self._verdict()}"])
+
+    def _verdict(self) -> str:
+        """Whether training will accept the corpus, and without which pairs."""
+        if not self.usable:
+            refused = "mend the lines above" if self.pairs else "there is no line in it"
+            if self.pairs and not self._broken:
+                refused = f"no pair is left{self._dropped()}"
+            return f"{refused}: training will refuse it"
+        alone = " with validation files beside it, for none of one pair can be held out" if self.kept == 1 else ""
+        without = self._dropped()
+        return f"training will accept it{alone}{without and f' without {self.too_long + self.empty:,} pairs{without}'}{self._doubts()}"
+
+    def _dropped(self) -> str:
+        """The pairs that training drops, in brackets; empty if it drops none."""
+        kinds = {f"longer than {self.max_length} tokens": self.too_long, "with an empty side": self.empty}
+        dropped = [f"{count:,} {what}" for what, count in kinds.items() if count]
+        return f" ({', '.join(dropped)})" if dropped else ""
 
     def _doubts(self) -> str:
         """The suspect pairs in words, for the verdict; empty if there are none."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
-from regard.data.encoding_guess import NUL_SHARE, guess_encoding
+from regard.data.encoding_guess import encoding_advice, guess_encoding, is_utf16, packed_format
 from regard.data.opening import ENDLESS_LINE, REFUSED_LINE, Readable, open_input
 from regard.data.tmx import tmx_pairs
 from regard.errors import ConfigError, DataError
@@ -83,8 +83,7 @@ def read_lines(path: str | Path, digest: str | None = None) -> Iterator[str]:
     """
     number = 1
     for block in _blocks(path, digest):
-        # UTF-16 of ASCII text is UTF-8 too, with a NUL after each letter. A few bytes tell nothing.
-        if block.count(0) > max(3, NUL_SHARE * len(block)):
+        if is_utf16(block.count(0), len(block)):
             raise DataError(
                 f"{display_name(path)}:{number}: {block.count(0)} of {len(block)} bytes are NUL, as in UTF-16; "
                 f"convert the file (iconv -f {guess_encoding(block)} -t UTF-8)"
@@ -158,7 +157,9 @@ def _blocks(path: str | Path, digest: str | None = None, longest: int | None = N
         unfinished: list[bytes] = []  # parts of a line whose end is not read yet
         size = 0
         # `read1` does not wait for a full block: a person may be typing.
-        for block in chain([start], iter(lambda: file.read1(_BLOCK), b"")):
+        for place, block in enumerate(chain([start], iter(lambda: file.read1(_BLOCK), b""))):
+            if place == 1 and (packed := packed_format(start + block)) is not None:
+                raise DataError(f"{display_name(path)}: {packed}")
             lines, newline, rest = block.rpartition(b"\n")
             if newline:
                 yield b"".join([*unfinished, lines])
@@ -180,10 +181,10 @@ def decode_line(raw: bytes, path: str | Path, number: int, block: bytes | None =
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         column = len(raw[: error.start].decode("utf-8")) + 1
-        encoding = guess_encoding(raw if block is None else _not_utf8(block))
+        advice = encoding_advice(raw if block is None else _not_utf8(block))
         raise DataError(
-            f"{display_name(path)}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at column {column}); convert the file "
-            f"(iconv -f {encoding} -t UTF-8, a guess from its bytes) or mend the lines that `regard data check` lists"
+            f"{display_name(path)}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at column {column}); {advice} "
+            "or mend the lines that `regard data check` lists"
         ) from None
 
 
