@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class _Rows:
     """The rows to add. Nothing is added before all of them are checked."""
 
+    where: str
+    """The call, with the file that it is in, for error messages."""
     labels: list[str] = field(default_factory=list)
     rows: list[tuple[dict[Any, Any], Any, Any]] = field(default_factory=list)  # table, name, row
 
@@ -23,7 +25,7 @@ class _Rows:
         """A row of a table that shows what there is."""
         label = f"{what} {name}"
         if name in table or label in self.labels:
-            raise ExtensionError(f"regard.extend: there is a {what} {name!r} already; choose another name")
+            raise ExtensionError(f"{self.where}: there is a {what} {name!r} already; choose another name")
         self.labels.append(label)
         self.rows.append((table, name, row))
 
@@ -51,7 +53,7 @@ def add_rows(
     optimizers: Mapping[str, tuple[float, Callable[..., Any]]],
 ) -> None:
     """Add every row, or none: an `ExtensionError` names a row whose name is taken. `file`: the file that adds them."""
-    rows = _Rows()
+    rows = _Rows("regard.extend" if file is None else f"{file}: regard.extend")
     if metrics:
         from regard.metrics.scores import METRICS
 

@@ -185,3 +185,13 @@ def test_the_numbers_of_a_runs_own_test_set_are_those_of_its_metrics(command, sm
     compared = json.loads(command("compare", small_run, "--format", "json").out)
     assert compared["rows"][0]["scores"]["bleu"]["mean"] == kept["bleu"]
     assert compared["signatures"]["bleu"] == files["scores"]["bleu"]["signature"]
+
+
+def test_an_alignment_method_is_for_gold_alignments(command, small_run, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("je suis\n", encoding="utf-8")
+    sides = ["--src", tmp_path / "a", "--ref", tmp_path / "a"]
+    refused = command("evaluate", small_run, *sides, "--align-method", "norm")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "regard: --align-method norm: it is judged by gold alignments; give --gold-align F, or leave it out\n"
+    )

@@ -46,7 +46,7 @@ def test_command(line: str, home: Path, command, monkeypatch) -> None:
         assert Path(result.out.strip()).stat().st_size > 1000
 
 
-@pytest.mark.parametrize("name", ["python", "interventions"])
+@pytest.mark.parametrize("name", ["python", "interventions", "forced"])
 def test_python(name: str, home: Path, monkeypatch) -> None:
     monkeypatch.chdir(home)
     exec(compile(BLOCKS[name], f"docs/explain.md: {name}", "exec"), {})

@@ -159,6 +159,19 @@ def test_markdown(comparison: Comparison) -> None:
     assert any("resamples of the sentences and of the runs" in note for note in notes(comparison))
 
 
+def test_the_engines_that_were_timed_are_told_where_they_differ(tmp_path: Path) -> None:
+    runs = [
+        finished_run(tmp_path / "post", settings(1, norm="post"), metrics={"engine": "torch"}),
+        finished_run(tmp_path / "pre", settings(1), metrics={"engine": "ct2"}),
+        finished_run(tmp_path / "old", settings(1, width=64)),
+    ]
+    results = [result(run) for run in runs]
+    told = "decoded sentences/s compares engines too. torch: norm=post; CTranslate2: norm=pre"
+    assert told in notes(compare_runs(results[:2], resamples=RESAMPLES))
+    assert any("engine not recorded: " in note for note in notes(compare_runs(results[1:], resamples=RESAMPLES)))
+    assert not any("engine" in note for note in notes(compare_runs(results[:1], resamples=RESAMPLES)))
+
+
 def test_latex_escapes_what_it_must(tmp_path: Path) -> None:
     paths = ["a_1%.fr", "b&c#{d}.fr", "e\\f~g^h$.fr"]
     data = [{"data": {"src": path, "tgt": "t.en"}} for path in paths]
@@ -232,6 +245,8 @@ def test_classifiers_are_compared_by_their_labels(tmp_path: Path) -> None:
     assert "|  | runs | accuracy % | F1 | difference | p |" in text
     assert "| kind=recurrent dropout=0.2 | 1 | 95.0 | 0.500 | +40.0 | 0.020 |" in text
     assert "- 20 texts of the test set" in text
+    assert "| training labels |" in text
+    assert "no table by length" not in text
     assert comparison.rows[0].measured("sentences_per_second") == [10.0]
     with pytest.raises(DataError, match="runs that classify are not tested by it; choose accuracy or f1"):
         compare_runs([result(run) for run in runs], metric="bleu")
@@ -257,6 +272,8 @@ def test_language_models_are_compared_by_perplexity(tmp_path: Path) -> None:
     assert " | 1 | 80.00 | 1.500 | 5.00 |\n" in text
     assert "- 1,200 words of the validation set" in text
     assert "paired bootstrap" not in text
+    assert "by source words" not in text
+    assert "- no table by length: these runs are not judged sentence by sentence\n" in text
     other = result(finished_writer(tmp_path / "other", evaluated_bytes=6001))
     with pytest.raises(DataError, match=r"other: judged by another text than .*one \(evaluated_bytes 6001, not 6000\)"):
         compare_runs([one, other])

@@ -87,6 +87,18 @@ def test_an_extensions_task_gets_the_generic_page(
     assert bool(page["version"]) == has_checkpoint
 
 
+def test_a_metric_of_an_extension_that_is_not_loaded_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "toy", ToyTask())
+    write_run(tmp_path, "toy", "toys.jsonl", [])
+    used = {"name": "mine.py", "sha256": "0", "adds": ["mixer toy", "metric loudness"]}
+    (tmp_path / "config.json").write_text(
+        json.dumps({"format": 2, "task": "toy", "extensions": [used]}), encoding="utf-8"
+    )
+    with pytest.warns(UserWarning, match=r"the report lacks the metric 'loudness'; give --extension mine\.py$") as told:
+        write_run_report(tmp_path)
+    assert len(told) == 1
+
+
 def test_a_translator_gets_its_sentences_maps_search_and_heads(tmp_path: Path, page: dict[str, Any]) -> None:
     rows = [
         {"source": pair.french, "reference": pair.english, "hypothesis": pair.english, "score": -1.0}

@@ -231,7 +231,10 @@ BROKEN: dict[str, tuple[str, str]] = {
     "empty": ("x = 1\n", "adds nothing"),
     "syntax": ("def\n", "syntax.py:1: SyntaxError"),
     "raises": ("import regard\n\n1 / 0\n", "raises.py:3: ZeroDivisionError"),
-    "taken": ("import regard\nregard.extend(mixers={'attention': print})\n", "there is a mixer 'attention' already"),
+    "taken": (
+        "import regard\nregard.extend(mixers={'attention': print})\n",
+        "taken.py: regard.extend: there is a mixer 'attention' already",
+    ),
 }
 
 

@@ -155,4 +155,4 @@ def _terminal(comparison: "Comparison", *, by_length: bool = False) -> str:
     from regard.cli.tables import draw_tables
     from regard.explain.tables import notes, tables
 
-    return draw_tables(tables(comparison, by_length=by_length), notes(comparison))
+    return draw_tables(tables(comparison, by_length=by_length), notes(comparison, by_length=by_length))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regard.tasks.interface import Task
     from regard.training.objective import Evaluation
 
-HIDDEN = ("set", "decoding_seconds", "texts")  # metrics of a run, not of a test set
+HIDDEN = ("set", "decoding_seconds", "engine", "texts")  # metrics of a run, not of a test set
 BEAM, ALPHA, DEVICE, ENGINE, PRECISION = 5, 1.0, "cpu", "auto", "float32"
 
 
@@ -141,6 +141,10 @@ def _evaluate_model(
 
     opened = open_to_load(find_bundle(path))
     check_files(opened, flags)
+    if align_method is not None and flags["gold_align"] is None:
+        raise ConfigError(
+            f"--align-method {align_method}: it is judged by gold alignments; give --gold-align F, or leave it out"
+        )
     refuse_own_input(output, flags["src"], *flags["refs"], flags["text"], flags["data"], flags["gold_align"])
     flags["alignment"] = read_method(align_method, "--align-method")
     task = TASKS[opened.config.task]

@@ -20,7 +20,9 @@ SMOOTHING = 0.05
 class TrainingProgress:
     """A listener for `train_run`. As a context manager it removes the bar at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "tokens") -> None:
+        """unit: of what is learned in a second."""
+        self._unit = unit
         self._loss: float | None = None
         self._speed: float | None = None
         self._first_progress: float | None = None
@@ -54,7 +56,9 @@ class TrainingProgress:
         self._speed = speed if self._speed is None else self._speed + SMOOTHING * (speed - self._speed)
         if self._first_progress is None:
             self._first_progress, self._began = event.progress, time.monotonic()
-        text = f"step {event.step}  loss {self._loss:.3f}  {self._speed:,.0f} tokens/s  {self._left(event.progress)}"
+        text = (
+            f"step {event.step}  loss {self._loss:.3f}  {self._speed:,.0f} {self._unit}/s  {self._left(event.progress)}"
+        )
         self._report(event.progress, text, "training")
         if not self._has_bar and self._is_time():
             print_status(f"{text}  learning rate {event.learning_rate:.2e}")

@@ -34,6 +34,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.data.config import PairData
     from regard.extensions import loaded_files
     from regard.tasks.fine_tuning import run_settings
+    from regard.tasks.table import training_unit
 
     config = run_settings(values, where)
     print_status("loading torch ..")
@@ -43,7 +44,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     data = getattr(config, "data", None)
     if isinstance(data, PairData) and not data.training_corpora:
         print_status("no data given: training on the pocket corpus, French to English")
-    with TrainingProgress() as progress:
+    with TrainingProgress(training_unit(config.task)) as progress:
         run = train_run(config, out, progress)
     if run.signal is not None:
         extensions = "".join(f" --extension {file}" for file in loaded_files())

@@ -64,6 +64,12 @@ class Row:
             return [run.size / run.metrics["decoding_seconds"] for run in timed]
         return [float(run.metrics[name]) for run in self.runs if run.metrics.get(name) is not None]
 
+    @property
+    def engines(self) -> set[str]:
+        """The engines that the decoding was timed with; runs of older versions do not state theirs."""
+        timed = [run for run in self.runs if run.metrics.get("decoding_seconds")]
+        return {str(run.metrics.get("engine") or "not recorded") for run in timed}
+
 
 @dataclass(frozen=True)
 class Comparison:

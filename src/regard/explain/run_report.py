@@ -4,6 +4,7 @@ This module builds the generic page: curves, metrics, samples and settings. `REP
 """
 
 import re
+import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from regard.explain.records import Report
 from regard.explain.report import write_report
 from regard.explain.table import REPORT_PAGES, ROWS
 from regard.extensions import stored_extensions
+from regard.metrics.scores import METRICS
 from regard.settings import Record, read_json
 from regard.tasks.bundles import open_bundle
 from regard.tasks.run_files import read_events, read_metrics, read_rows
@@ -31,6 +33,7 @@ def write_run_report(run: Path) -> Path:
     settings = read_json(run / CONFIG) if (run / CONFIG).exists() else {}
     task = str(settings.get("task", "translate"))  # runs of format 1 may not state it
     bundle = open_bundle(find_bundle(run)) if (run / "latest").exists() else None  # None: no checkpoint yet
+    _warn_of_metrics(run, settings)
     path = run / "report.html"
     with activity("writing the report"):
         report = _generic_report(run, settings, bundle)
@@ -40,6 +43,15 @@ def write_run_report(run: Path) -> Path:
             report = REPORT_PAGES[task](report, rows, bundle)
         write_report(report, path)
     return path
+
+
+def _warn_of_metrics(run: Path, settings: dict[str, Any]) -> None:
+    """Warn of the metrics that the page lacks, because the extension that adds them is not loaded."""
+    for use in stored_extensions(settings.get("extensions"), str(run / CONFIG)):
+        rows = [row.removeprefix("metric ") for row in use.adds if row.startswith("metric ")]
+        if missing := [name for name in rows if name not in METRICS]:
+            names = " and ".join(map(repr, missing))
+            warnings.warn(f"{run}: the report lacks the metric {names}; give --extension {use.name}", stacklevel=3)
 
 
 def _generic_report(run: Path, settings: dict[str, Any], bundle: OpenBundle | None) -> Report:

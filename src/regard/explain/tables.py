@@ -9,8 +9,10 @@ from regard.errors import LONGEST_MESSAGE, shown
 from regard.explain.comparison import Comparison, Row
 from regard.files import to_json
 from regard.metrics.scores import METRICS, Metric
+from regard.tasks.table import training_unit
 
 NOTHING = "-"
+ENGINES = {"ct2": "CTranslate2", "not recorded": "engine not recorded"}
 
 
 def _clock(seconds: float) -> str:
@@ -22,7 +24,7 @@ def _clock(seconds: float) -> str:
 COSTS: dict[str, tuple[str, Callable[[float], str]]] = {  # name in metrics.json -> heading, format
     "parameters": ("parameters", "{:,.0f}".format),
     "steps": ("steps", "{:,.0f}".format),
-    "tokens": ("training tokens", "{:,.0f}".format),
+    "tokens": ("training {unit}", "{:,.0f}".format),
     "seconds": ("training time", _clock),
     "sentences_per_second": ("decoded sentences/s", "{:,.1f}".format),
 }
@@ -44,11 +46,15 @@ class Table:
 def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
     """The tables of scores and costs and, with `by_length`, of scores by source length."""
     quality_and_cost = [_quality(comparison), _cost(comparison)]
-    return [*quality_and_cost, _by_length(comparison)] if by_length else quality_and_cost
+    return [*quality_and_cost, _by_length(comparison)] if by_length and _has_lengths(comparison) else quality_and_cost
 
 
-def notes(comparison: Comparison) -> list[str]:
-    """Notes on how to read the tables."""
+def _has_lengths(comparison: Comparison) -> bool:
+    return any(row.by_length for row in comparison.rows)
+
+
+def notes(comparison: Comparison, *, by_length: bool = False) -> list[str]:
+    """Notes on how to read the tables, or why there is none by length."""
     several = any(len(row.runs) > 1 for row in comparison.rows)
     lines = [f"{comparison.sentences:,} {comparison.unit} of the {comparison.test_set} set"]
     if several:
@@ -58,8 +64,23 @@ def notes(comparison: Comparison) -> list[str]:
             f"difference and p: {METRICS[comparison.metric].table_heading} against {comparison.baseline}, paired bootstrap, "
             f"{comparison.resamples:,} resamples of the sentences" + (" and of the runs" if several else "")
         )
+    if by_length and not _has_lengths(comparison):
+        lines.append("no table by length: these runs are not judged sentence by sentence")
+    lines += _engines(comparison)
     signatures = [f"{METRICS[name].table_heading}: {text}" for name, text in comparison.signatures.items()]
     return [shown(line, LONGEST_MESSAGE) for line in (*lines, *signatures)]
+
+
+def _engines(comparison: Comparison) -> list[str]:
+    """Which engine each row was timed with, if there are several."""
+    rows: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        for engine in sorted(row.engines):
+            rows.setdefault(ENGINES.get(engine, engine), []).append(row.name)
+    if len(rows) < 2:
+        return []
+    told = "; ".join(f"{engine}: {', '.join(names)}" for engine, names in rows.items())
+    return [f"decoded sentences/s compares engines too. {told}"]
 
 
 def _tested(comparison: Comparison) -> bool:
@@ -97,7 +118,8 @@ def _cost(comparison: Comparison) -> Table:
         means = [_mean(row.measured(name)) for name in COSTS]
         written = zip(means, COSTS.values(), strict=True)
         cells.append([row.name, *(NOTHING if mean is None else write(mean) for mean, (_, write) in written)])
-    return Table(["", *(heading for heading, _ in COSTS.values())], cells)
+    unit = training_unit(comparison.rows[0].runs[0].task)
+    return Table(["", *(heading.format(unit=unit) for heading, _ in COSTS.values())], cells)
 
 
 def _by_length(comparison: Comparison) -> Table:
@@ -137,7 +159,7 @@ def to_markdown(comparison: Comparison, *, by_length: bool = False) -> str:
         lines = [table.headings, ["---", *["---:"] * (len(table.headings) - 1)]]
         lines += [[cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row] for row in table.cells]
         parts.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
-    parts.append("".join(f"- {note.replace('|', chr(92) + '|')}\n" for note in notes(comparison)))
+    parts.append("".join(f"- {note.replace('|', chr(92) + '|')}\n" for note in notes(comparison, by_length=by_length)))
     return "\n".join(parts)
 
 
@@ -155,7 +177,7 @@ LATEX = {
 
 def to_latex(comparison: Comparison, *, by_length: bool = False) -> str:
     """LaTeX tables for the package booktabs, with the notes in comments above."""
-    parts = ["".join(f"% {note}\n" for note in notes(comparison))]
+    parts = ["".join(f"% {note}\n" for note in notes(comparison, by_length=by_length))]
     for table in tables(comparison, by_length=by_length):
         body = [" & ".join(map(_latex, line)) + r" \\" for line in table.cells]
         lines = [

@@ -41,6 +41,7 @@ class Metrics(_Strict):
     tokens: _Count | None = None
     seconds: _Seconds | None = None
     decoding_seconds: _Seconds | None = None
+    engine: str | None = None
     sentences: _Count | None = None
     texts: _Count | None = None
     evaluated_words: _Count | None = None

@@ -1,5 +1,6 @@
 """The table of tasks."""
 
+from regard.metrics.scores import METRICS
 from regard.tasks.classify.task import Classify
 from regard.tasks.generate.task import Generate
 from regard.tasks.interface import Task
@@ -7,3 +8,8 @@ from regard.tasks.translate.task import Translate
 
 TASKS: dict[str, Task] = {task.name: task for task in (Translate(), Generate(), Classify())}
 """The tasks by name; the first is the default."""
+
+
+def training_unit(task: str) -> str:
+    """The unit of `tokens` in the log and in metrics.json, which are the outputs that are learned: labels of a classifier, else tokens."""
+    return "labels" if METRICS[TASKS[task].scores[0]].judges == "labels" else "tokens"

@@ -72,6 +72,7 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
         "beam": test.beam,
         "alpha": test.alpha,
         "decoding_seconds": decoding_seconds,
+        "engine": translator.engine(beam=test.beam, alpha=test.alpha),
     }
     rows: list[dict[str, Any]] = [
         {"source": source, "reference": reference, "hypothesis": translation.text, "score": translation.score}

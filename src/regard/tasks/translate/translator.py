@@ -10,7 +10,7 @@ Lengths. A text is truncated to `max_tokens` (1,024) tokens, or to the learned p
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
@@ -163,8 +163,12 @@ class Translator:
         """Whether words can be aligned: the network has attention to the source."""
         return self.bundle is None or bool(getattr(self.bundle.config, "aligns", True))
 
+    def engine(self, **options: Unpack[SearchKeywords]) -> Literal["ct2", "torch"]:
+        """The engine of such a search, loaded now."""
+        return "ct2" if self._searcher.fast.prepare(SearchOptions(**options)) else "torch"
+
     def read(self, texts: Sequence[str]) -> list[Source]:
-        """The tokenized texts, for callers that need their lengths before `search_read`."""
+        """The tokenized texts, with the ids that `search_read` and `forced` take."""
         return self._reader.sources(texts)
 
     def search_read(
