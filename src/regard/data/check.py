@@ -283,6 +283,7 @@ class _Collector:
             outliers=LineNumbers.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
             swapped=_lines(sound, suspects.swapped),
             misaligned=_lines(sound, suspects.misaligned, self.copies),
+            shift=suspects.shift,
             by_model=by_model,
             unlikely=_lines(sound, suspects.unlikely, self.copies),
             max_length=self.max_length,

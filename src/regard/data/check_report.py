@@ -90,6 +90,7 @@ class CheckReport:
     outliers: LineNumbers  # pairs whose ratio is far from it
     swapped: LineNumbers | None  # pairs whose sides look exchanged; None: not to be told
     misaligned: LineNumbers | None  # pairs whose words do not belong together; None: not to be told
+    shift: int | None  # target n + shift belongs to source n; None: no such shift, or not to be told
     by_model: bool  # whether a model was asked
     unlikely: LineNumbers | None  # pairs that it scores like random ones; None: no model, or not to be told
     max_length: int
@@ -159,13 +160,22 @@ class CheckReport:
             f"length ratio        {f'{self.ratio:.2f} (median, source to target in characters)' if self.sound else 'none'}",
             f"ratio outliers      {self.outliers}",
             f"look swapped        {NOT_TOLD if self.swapped is None else self.swapped}",
-            f"look misaligned     {NOT_TOLD if self.misaligned is None else self.misaligned}",
+            f"look misaligned     {self._misaligned()}",
         ]
         if self.by_model:
             rows.append(f"unlikely by model   {NOT_TOLD if self.unlikely is None else self.unlikely}")
         if any(f", {MORE})" in row for row in rows):
             rows.append(f"line numbers        the first {SHOWN} of each row; --json lists all")
         return "\n".join([*rows, f"verdict             {self._verdict()}"])
+
+    def _misaligned(self) -> str:
+        if self.misaligned is not None:
+            return str(self.misaligned)
+        if self.shift is None:
+            return NOT_TOLD
+        by = "one line" if abs(self.shift) == 1 else f"{abs(self.shift)} lines"
+        source, target = 1 + max(0, -self.shift), 1 + max(0, self.shift)
+        return f"looks shifted by {by} (line {source} of the source fits line {target} of the target)"
 
     def _verdict(self) -> str:
         """Whether training will accept the corpus, and without which pairs."""
@@ -194,6 +204,8 @@ class CheckReport:
             "have an unusual length ratio": self.outliers,
         }
         found = [f"{lines.total:,} {what}" for what, lines in kinds.items() if lines is not None and lines.total]
+        if self.shift is not None:
+            return ", but one side looks shifted: mend that first"
         if not found:
             return ""
         return f", but of {self.sound:,} pairs {', '.join(found)}: look at the lines above first"
