@@ -31,6 +31,7 @@ def test_repeated_files_are_all_trained_on(command, files: Path) -> None:
     result = command("train", *sides, "--out", files / "run", *TINY)
     assert result.code == 0, result.err
     assert "79 training examples, 1 held out" in result.err
+    assert result.err.count("note: validation on 1 pair: its scores are noise; give --valid-src and --valid-tgt\n") == 1
     config = json.loads((files / "run" / "config.json").read_text(encoding="utf-8"))
     assert [row["src"] for row in config["data"]["corpora"]] == [str(files / "a.fr"), str(files / "b.fr")]
     metrics = json.loads((files / "run" / "metrics.json").read_text(encoding="utf-8"))

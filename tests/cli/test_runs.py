@@ -58,6 +58,10 @@ def test_resuming_ends_as_the_whole_run_did(command, whole_run: Path, unfinished
     again = command("resume", unfinished)
     assert (again.code, len(again.err.splitlines())) == (0, 1)
     assert "this run is finished (BLEU " in again.err
+    longer = command("train", "--out", unfinished, *SMALL, "--set=train.max_steps=99")
+    assert longer.code == 2
+    assert f"to train it further: --start {unfinished} --out OTHER" in longer.err
+    assert "this run is finished" in longer.err
 
 
 def test_what_cannot_be_resumed_is_said_in_one_line(command, whole_run: Path, tmp_path: Path) -> None:
@@ -171,6 +175,11 @@ def test_info_of_a_run_has_its_state_before_its_bundle(command, unfinished: Path
     begun = command("info", unfinished)
     assert begun.code == 0, begun.err
     assert f"go_on: regard resume {unfinished}" in begun.out
+    assert "unfinished, nothing saved yet" in command("ls", unfinished.parent).out
+    again = command("resume", unfinished)
+    assert again.code == 0, again.err
+    assert f"{unfinished}: nothing was saved yet; the run begins again at step 0" in again.err
+    assert "resumed after" not in again.err
 
 
 def test_training_beside_other_runs_needs_a_directory_of_its_own(command, unfinished: Path) -> None:

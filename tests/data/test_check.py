@@ -9,6 +9,7 @@ import pytest
 
 from regard.data.check import check_corpus
 from regard.data.check_report import SHOWN
+from regard.data.readers import read_pairs
 from regard.errors import DataError
 
 
@@ -40,7 +41,7 @@ def test_every_fault_is_found_at_its_line(tmp_path):
     assert (report.source.misencoded.first, report.target.misencoded.first) == ((3, 9), (9,))
     assert (report.source.over_long.first, report.target.over_long.first) == ((11,), (11,))
     assert report.duplicates.first == (4,)
-    assert report.repeated_sources == 2
+    assert report.repeated_sources.first == (4, 5)
     assert report.copies.first == (7,)
     assert report.outliers.first == (8,)
     assert report.malformed.total == 0
@@ -67,11 +68,33 @@ def test_a_clean_corpus_is_accepted(tmp_path):
     assert [lines.total for lines in totals] == [0] * 5
     assert report.to_text().endswith("training will accept it")
     assert "not a pair" not in report.to_text()
+    assert "--json lists all" not in report.to_text()
 
 
 def test_one_pair_is_too_few_without_validation_files(tmp_path):
     report = check_corpus(*files(tmp_path, [b"house"], [b"Haus"]))
     assert "training will accept it with validation files beside it" in report.to_text()
+
+
+def test_the_advice_on_encodings_is_that_of_training(tmp_path):
+    paths = files(tmp_path, ["Straße „so“".encode("cp1252"), b"a"], [b"street", b"b"])
+    with pytest.raises(DataError, match="iconv -f WINDOWS-1252 -t UTF-8, a guess") as refused:
+        list(read_pairs(*paths))
+    report = check_corpus(*paths)
+    assert report.source.advice is not None
+    assert report.source.advice in str(refused.value)
+    assert f"not UTF-8         1 (line 1): {report.source.advice}" in report.to_text()
+    assert report.target.advice is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_refused_as_training_refuses_it(tmp_path, encoding):
+    """Of ASCII text it is UTF-8 too, but for a byte-order mark."""
+    (tmp_path / "a.tsv").write_bytes("a house\tein Haus\nyes\tja\n".encode(encoding))
+    report = check_corpus(pairs=tmp_path / "a.tsv")
+    assert not report.usable
+    advice = {"utf-16": "UTF-16", "utf-16-le": "UTF-16LE", "utf-16-be": "UTF-16BE"}[encoding]
+    assert f"all lines, as UTF-16: convert the file (iconv -f {advice} -t UTF-8" in report.to_text()
 
 
 def test_only_over_long_lines_are_refused_as_training_refuses_them(tmp_path):
@@ -104,6 +127,8 @@ def test_long_lists_are_capped_but_counted(tmp_path):
     assert report.source.empty.total == 500
     assert report.source.empty.first == tuple(range(1, SHOWN + 1))
     assert f"500 (line {', '.join(map(str, range(1, SHOWN + 1)))}, ..)" in report.to_text()
+    assert "the first 20 of each row; --json lists all" in report.to_text()
+    assert report.to_dict()["source"]["empty"] == {"total": 500, "lines": list(range(1, 501))}
 
 
 def test_ratios_are_judged_against_the_corpus(tmp_path):
@@ -171,7 +196,7 @@ def test_the_report_is_json(tmp_path):
     values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert values["pairs"] == 11
     assert values["usable"] is False
-    assert values["source"]["misencoded"] == {"total": 2, "first": [3, 9]}
+    assert values["source"]["misencoded"] == {"total": 2, "lines": [3, 9]}
     assert values["target"]["words"]["longest_line"] == 11
 
 

@@ -67,6 +67,24 @@ def test_what_cannot_be_told_is_not_told(pocket):
     assert find_suspects(lambda: iter(shifted), SIZE, links(shifted)).misaligned is None
 
 
+@pytest.mark.parametrize(
+    ("shift", "told"),
+    [
+        (1, "looks shifted by one line (line 1 of the source fits line 2 of the target)"),
+        (-2, "looks shifted by 2 lines (line 3 of the source fits line 1 of the target)"),
+        (9, "cannot be told"),
+    ],
+)
+def test_a_shift_of_a_whole_file_is_told(pocket, tmp_path, shift, told):
+    sources, targets = [source for source, _ in pocket], [target for _, target in pocket]
+    moved = [*targets[-shift:], *targets[:-shift]]  # target n is at n + shift
+    (tmp_path / "a.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(sources, moved, strict=True)))
+    report = check_corpus(pairs=tmp_path / "a.tsv")
+    assert report.shift == (None if shift == 9 else shift)
+    assert f"look misaligned     {told}" in report.to_text()
+    assert ("one side looks shifted" in report.to_text()) == (shift != 9)
+
+
 def test_scores_of_a_model_are_judged_in_the_same_way(pocket):
     """A model that knows every pair of the clean corpus, and nothing else."""
     faulty, swapped, misaligned = planted(pocket, 60)

@@ -64,6 +64,8 @@ def _cells(state: "RunState", directory: Path) -> list[str]:
 
     inside = state.directory.relative_to(directory)
     step = "" if state.state == "finished" or state.step is None else f", step {state.step:,}"
+    if state.state == "unfinished" and state.saved_step is None:  # it would go on from nothing
+        step = ", nothing saved yet"
     return [
         str(state.directory if inside == Path() else inside),
         state.task,

@@ -29,6 +29,8 @@ def resume(
     with warnings.catch_warnings():  # of a changed extension, which training refuses
         warnings.simplefilter("ignore")
         require_extensions(read_json(path).get("extensions"), str(path))
+    if run_state(run).saved_step is None:
+        print_status(f"{run}: nothing was saved yet; the run begins again at step 0")
     train_with_progress(read_settings(path), run, str(path))
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from regard.data.check_report import CheckReport, Lengths, LineNumbers, SideReport
 from regard.data.config import CorpusData
 from regard.data.cooccurrence import MOST_WORDS
+from regard.data.encoding_guess import JUDGED, encoding_advice, is_utf16
 from regard.data.entries import seekable_inputs
 from regard.data.holdout import LONGEST_PIECE
 from regard.data.inputs import CORPUS_ROLES
@@ -60,20 +61,62 @@ def check_corpus(
     with tempfile.TemporaryDirectory() as home, seekable_inputs(corpus, CORPUS_ROLES, Path(home)) as readable:
         collected = _Collector(max_length)
         if readable.pairs is None:
-            for number, raws in enumerate(_raw_sides(readable), 1):
+            for number, raws in enumerate(_raw_sides(readable, (collected.source.bytes, collected.target.bytes)), 1):
                 collected.add_raw(number, raws)
         else:
-            for number, pair, wide in _pairs_of(readable.pairs, languages):
+            for number, pair, wide in _pairs_of(readable.pairs, languages, collected.source.bytes):
                 collected.add_pair(number, pair, wide)
+            collected.target.bytes = collected.source.bytes
         sound = partial(_sound, readable, languages)
         suspects = find_suspects(sound, len(collected.sound), collected.links, model)
         return collected.report((names[0], names[1]), suspects, by_model=model is not None)
 
 
-def _raw_sides(corpus: CorpusData) -> Iterator[tuple[bytes | None, bytes | None]]:
+class _Bytes:
+    """The bytes of a file as far as they tell its encoding."""
+
+    def __init__(self) -> None:
+        self._size = self._nuls = 0
+        self._start, self._misencoded = bytearray(), bytearray()  # the first lines, and the first that are not UTF-8
+
+    def seen(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        """The same lines."""
+        for line in lines:
+            self._size += len(line) + 1
+            self._nuls += line.count(0)
+            _append(self._start, line)
+            yield line
+
+    def decoded(self, line: bytes) -> str | None:
+        """The text of a line; None if it is not UTF-8."""
+        text = _decoded(line)
+        if text is None:
+            _append(self._misencoded, line)
+        return text
+
+    @property
+    def is_utf16(self) -> bool:
+        return is_utf16(self._nuls, self._size)
+
+    @property
+    def advice(self) -> str | None:
+        """The advice of training for such a file; None if it is UTF-8."""
+        judged = self._start if self.is_utf16 else self._misencoded
+        return encoding_advice(bytes(judged)) if judged else None
+
+
+def _append(lines: bytearray, line: bytes) -> None:
+    if len(lines) < JUDGED:
+        lines += line[:JUDGED] + b"\n"
+
+
+def _raw_sides(
+    corpus: CorpusData, files: tuple[_Bytes, _Bytes] | None = None
+) -> Iterator[tuple[bytes | None, bytes | None]]:
     assert corpus.src is not None
     assert corpus.tgt is not None
-    return zip_longest(read_raw(corpus.src), read_raw(corpus.tgt))
+    source, target = files or (_Bytes(), _Bytes())
+    return zip_longest(source.seen(read_raw(corpus.src)), target.seen(read_raw(corpus.tgt)))
 
 
 def _sound(corpus: CorpusData, languages: LanguagePair) -> Iterator[Pair]:
@@ -90,7 +133,9 @@ def _sound(corpus: CorpusData, languages: LanguagePair) -> Iterator[Pair]:
             yield source.strip(), target.strip()
 
 
-def _pairs_of(path: str | Path, languages: LanguagePair) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
+def _pairs_of(
+    path: str | Path, languages: LanguagePair, file: _Bytes | None = None
+) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
     """(line number, pair, whether there are more than two columns) of each line.
 
     In place of a pair: None if the line is not UTF-8, a `DataError` if it is not a pair.
@@ -99,8 +144,9 @@ def _pairs_of(path: str | Path, languages: LanguagePair) -> Iterator[tuple[int, 
     if kind == "tmx":
         yield from ((number, pair, False) for number, pair in enumerate(read_pairs(pairs=path, languages=languages), 1))
         return
-    for number, raw in enumerate(read_raw(path), 1):
-        text = _decoded(raw)
+    file = file or _Bytes()
+    for number, raw in enumerate(file.seen(read_raw(path)), 1):
+        text = file.decoded(raw)
         if text is None:
             yield number, None, False
             continue
@@ -127,6 +173,7 @@ class _SideCollector:
 
     def __init__(self) -> None:
         self.lines = 0
+        self.bytes = _Bytes()
         self.empty, self.misencoded, self.over_long = array("q"), array("q"), array("q")
         self.words, self.characters = array("I"), array("I")
 
@@ -136,6 +183,8 @@ class _SideCollector:
             lines=self.lines,
             empty=LineNumbers.of(_numbers(self.empty)),
             misencoded=LineNumbers.of(_numbers(self.misencoded)),
+            utf16=self.bytes.is_utf16,
+            advice=self.bytes.advice,
             over_long=LineNumbers.of(_numbers(self.over_long)),
             words=_lengths(_numbers(self.words), sound),
             characters=_lengths(_numbers(self.characters), sound),
@@ -158,7 +207,7 @@ class _Collector:
             if raw is None:
                 continue
             side.lines += 1
-            text = _decoded(raw)
+            text = side.bytes.decoded(raw)
             if text is None:
                 side.misencoded.append(number)
             elif self._has_text(side, number, text):
@@ -213,7 +262,6 @@ class _Collector:
     def report(self, names: tuple[str, str], suspects: Suspects, *, by_model: bool) -> CheckReport:
         sound = _numbers(self.sound)
         repeats, target_repeats = _repeats(self.pair_hashes), _repeats(self.target_hashes)
-        distinct_sources = len(np.unique(_numbers(self.source_hashes)))
         characters = np.stack([_numbers(side.characters) for side in (self.source, self.target)]).astype(np.float64)
         ratios = characters[0] / characters[1]
         median = float(np.median(ratios)) if len(sound) else 0.0
@@ -228,13 +276,14 @@ class _Collector:
             wide=LineNumbers.of(_numbers(self.wide)),
             surrogates=LineNumbers.of(_numbers(self.surrogates)),
             duplicates=LineNumbers.of(sound[repeats]),
-            repeated_sources=len(sound) - distinct_sources,
+            repeated_sources=LineNumbers.of(sound[_repeats(self.source_hashes)]),
             repeated_targets=LineNumbers.of(sound[target_repeats & ~repeats]),
             copies=LineNumbers.of(_numbers(self.copies)),
             ratio=median,
             outliers=LineNumbers.of(sound[odd & (characters.max(axis=0) >= RATIO_CHARACTERS)]),
             swapped=_lines(sound, suspects.swapped),
             misaligned=_lines(sound, suspects.misaligned, self.copies),
+            shift=suspects.shift,
             by_model=by_model,
             unlikely=_lines(sound, suspects.unlikely, self.copies),
             max_length=self.max_length,

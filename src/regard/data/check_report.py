@@ -9,24 +9,30 @@ from numpy.typing import NDArray
 from regard.errors import shown
 
 SHOWN = 20  # line numbers listed for each kind of problem
+MORE = ".."  # after the numbers that are shown, if there are further ones
 NOT_TOLD = "cannot be told: too few pairs, or the statistics of the lines do not tell"
 
 
 @dataclass(frozen=True, slots=True)
 class LineNumbers:
-    """The lines with one kind of problem: their number, and the first line numbers, counted from 1."""
+    """The lines with one kind of problem: how many they are, and their numbers, counted from 1."""
 
-    total: int = 0
-    first: tuple[int, ...] = ()
+    total: int
+    lines: NDArray[np.integer[Any]]
 
     @classmethod
     def of(cls, numbers: NDArray[np.integer[Any]]) -> "LineNumbers":
-        return cls(len(numbers), tuple(numbers[:SHOWN].tolist()))
+        return cls(len(numbers), numbers)
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """The numbers that a terminal shows."""
+        return tuple(self.lines[:SHOWN].tolist())
 
     def __str__(self) -> str:
         if not self.total:
             return "none"
-        more = ", .." if self.total > len(self.first) else ""
+        more = f", {MORE}" if self.total > len(self.first) else ""
         return f"{self.total:,} (line {', '.join(map(str, self.first))}{more})"
 
 
@@ -57,6 +63,8 @@ class SideReport:
     lines: int
     empty: LineNumbers
     misencoded: LineNumbers
+    utf16: bool  # whether its bytes are those of UTF-16, which may be UTF-8 too
+    advice: str | None  # how to convert it, if it is not UTF-8
     over_long: LineNumbers
     words: Lengths
     characters: Lengths
@@ -75,13 +83,14 @@ class CheckReport:
     wide: LineNumbers  # TSV lines with more columns than the two that are read
     surrogates: LineNumbers  # JSONL lines with half of a surrogate pair
     duplicates: LineNumbers  # pairs that occurred before
-    repeated_sources: int  # source sentences that occurred before, whatever their translation
+    repeated_sources: LineNumbers  # source sentences that occurred before, whatever their translation
     repeated_targets: LineNumbers  # target sentences that occurred before, of other sources
     copies: LineNumbers  # source and target are the same text
     ratio: float  # median of source characters / target characters
     outliers: LineNumbers  # pairs whose ratio is far from it
     swapped: LineNumbers | None  # pairs whose sides look exchanged; None: not to be told
     misaligned: LineNumbers | None  # pairs whose words do not belong together; None: not to be told
+    shift: int | None  # target n + shift belongs to source n; None: no such shift, or not to be told
     by_model: bool  # whether a model was asked
     unlikely: LineNumbers | None  # pairs that it scores like random ones; None: no model, or not to be told
     max_length: int
@@ -108,11 +117,16 @@ class CheckReport:
     def _broken(self) -> bool:
         """Whether there are lines that training does not read."""
         faults = (self.malformed, self.source.misencoded, self.target.misencoded)
-        return self.unequal or any(lines.total for lines in faults)
+        return self.unequal or self.source.utf16 or self.target.utf16 or any(lines.total for lines in faults)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
-        return {"pairs": self.pairs, "unequal": self.unequal, "usable": self.usable, **asdict(self)}
+        return {
+            "pairs": self.pairs,
+            "unequal": self.unequal,
+            "usable": self.usable,
+            **asdict(self, dict_factory=_json_values),
+        }
 
     def to_text(self) -> str:
         """The report for a terminal."""
@@ -129,9 +143,10 @@ class CheckReport:
         if self.surrogates.total:
             rows.append(f"half surrogates     {self.surrogates}: no characters; they are read as U+FFFD")
         for role, side in (("source", self.source), ("target", self.target)):
+            found = "all lines, as UTF-16" if side.utf16 else str(side.misencoded)
             rows += [
                 f"{role}              {shown(side.name)}",
-                f"  not UTF-8         {side.misencoded}",
+                f"  not UTF-8         {found}{'' if side.advice is None else f': {side.advice}'}",
                 f"  empty             {side.empty}",
                 f"  over-long         {side.over_long}",
                 f"  words             {side.words}",
@@ -139,17 +154,28 @@ class CheckReport:
             ]
         rows += [
             f"duplicate pairs     {self.duplicates}",
-            f"repeated sources    {self.repeated_sources:,}",
+            f"repeated sources    {self.repeated_sources}",
             f"repeated targets    {self.repeated_targets}",
             f"untranslated        {self.copies}",
             f"length ratio        {f'{self.ratio:.2f} (median, source to target in characters)' if self.sound else 'none'}",
             f"ratio outliers      {self.outliers}",
             f"look swapped        {NOT_TOLD if self.swapped is None else self.swapped}",
-            f"look misaligned     {NOT_TOLD if self.misaligned is None else self.misaligned}",
+            f"look misaligned     {self._misaligned()}",
         ]
         if self.by_model:
             rows.append(f"unlikely by model   {NOT_TOLD if self.unlikely is None else self.unlikely}")
+        if any(f", {MORE})" in row for row in rows):
+            rows.append(f"line numbers        the first {SHOWN} of each row; --json lists all")
         return "\n".join([*rows, f"verdict             {self._verdict()}"])
+
+    def _misaligned(self) -> str:
+        if self.misaligned is not None:
+            return str(self.misaligned)
+        if self.shift is None:
+            return NOT_TOLD
+        by = "one line" if abs(self.shift) == 1 else f"{abs(self.shift)} lines"
+        source, target = 1 + max(0, -self.shift), 1 + max(0, self.shift)
+        return f"looks shifted by {by} (line {source} of the source fits line {target} of the target)"
 
     def _verdict(self) -> str:
         """Whether training will accept the corpus, and without which pairs."""
@@ -178,6 +204,13 @@ class CheckReport:
             "have an unusual length ratio": self.outliers,
         }
         found = [f"{lines.total:,} {what}" for what, lines in kinds.items() if lines is not None and lines.total]
+        if self.shift is not None:
+            return ", but one side looks shifted: mend that first"
         if not found:
             return ""
         return f", but of {self.sound:,} pairs {', '.join(found)}: look at the lines above first"
+
+
+def _json_values(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Fields of a report with lists in place of arrays."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields}

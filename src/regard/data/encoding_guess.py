@@ -7,7 +7,7 @@ equals the first.
 
 import re
 
-_JUDGED = 1 << 14  # bytes
+JUDGED = 1 << 14  # bytes
 NUL_SHARE = 0.2  # of the bytes; text with more is UTF-16
 
 _LETTERS = {
@@ -66,7 +66,7 @@ def encoding_advice(raw: bytes) -> str:
 def guess_encoding(raw: bytes) -> str:
     """The name, for `iconv -f`, of the encoding that the bytes suggest; the first of many suffice."""
     windows = _ONLY_WINDOWS.search(raw) is not None  # one suffices, wherever it is
-    raw = raw[:_JUDGED]
+    raw = raw[:JUDGED]
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "UTF-16"
     if raw.count(0) > NUL_SHARE * len(raw):  # the letters of European languages have one NUL each

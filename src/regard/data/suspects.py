@@ -31,6 +31,9 @@ GROUPS, GROUP_PAIRS = 10, 200  # groups of similar length, each judged by itself
 RANDOM_SHARE = 0.6  # of the random pairs have lower scores than a suspect may have
 DEVIATIONS = 3.0  # a suspect is so many standard deviations below the median of the pairs in order
 
+SHIFTS = (1, -1, 2, -2, 3, -3)  # lines by which the targets may be too late
+SHIFT_PAIRS = 4_000  # pairs by which a shift is judged
+
 _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 Flags = NDArray[np.bool_]
@@ -46,6 +49,7 @@ class Suspects:
     swapped: Flags | None = None
     misaligned: Flags | None = None
     unlikely: Flags | None = None  # misaligned by the scores of a model
+    shift: int | None = None  # target n + shift belongs to source n; None: no such shift, or the pairs are in order
 
 
 def find_suspects(
@@ -74,11 +78,30 @@ def find_suspects(
                 further = _similar(sources, 2)
                 by_model.add_random(further, targets, np.asarray(model(further, targets)) - unrelated)
     swapped = swapped_pairs(np.concatenate(fits, axis=1))
+    misaligned = by_words.misaligned(swapped) if count >= FEWEST_WORDS else None
     return Suspects(
         swapped,
-        by_words.misaligned(swapped) if count >= FEWEST_WORDS else None,
+        misaligned,
         None if model is None else by_model.misaligned(swapped),
+        find_shift(pairs()) if misaligned is None and count >= FEWEST_WORDS else None,
     )
+
+
+def find_shift(pairs: Iterator[Pair]) -> int | None:
+    """The shift by which most of the first pairs belong together; None if there is none."""
+    sources, targets = zip(*islice(pairs, SHIFT_PAIRS), strict=True)
+    for shift in SHIFTS:
+        left = sources[max(0, -shift) : len(sources) - max(0, shift)]
+        right = targets[max(0, shift) : len(targets) - max(0, -shift)]
+        words, evidence = Cooccurrence(0), Evidence()  # so few pairs are all counted
+        words.add(0, left, right)
+        words.finish()
+        others = _similar(left)
+        evidence.add(left, right, words.score(left, right, 0))
+        evidence.add_random(others, right, words.score(others, right))
+        if evidence.misaligned() is not None:
+            return shift
+    return None
 
 
 def _blocks(pairs: Iterator[Pair]) -> Iterator[tuple[int, list[str], list[str]]]:

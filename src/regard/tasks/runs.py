@@ -234,8 +234,8 @@ def _whole(value: Any) -> int | None:
 
 
 def _saved_step(run: Path) -> int | None:
-    """The step of the latest checkpoint."""
-    latest = read_pointer(run, "latest")
+    """The step of the latest checkpoint; without a pointer to it, of the newest that is there. None: nothing is saved."""
+    latest = read_pointer(run, "latest") or max((run / CHECKPOINTS).glob("step-*"), default=None)
     step = "" if latest is None else latest.name.removeprefix("step-")
     return int(step) if step.isascii() and step.isdecimal() and len(step) < 19 else None
 

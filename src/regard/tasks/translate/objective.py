@@ -25,6 +25,7 @@ from regard.training.loss import TeacherForced, batch_loss, corpus_loss
 from regard.training.objective import Loss, Measured, StepInfo
 
 JUDGED_LINES = 1000  # of the validation text, for the mean length of a piece
+FEW_HELD_OUT = 50  # held-out pairs below which scores are noise
 LEFT_OUT = ("too_long", "empty", "held_out", "duplicates_of_validation")
 
 
@@ -49,6 +50,12 @@ class TranslateObjective(TextObjective):
             ),
         )
         self.bundle = own if base is None else own.inherited(base)
+        held_out = len(prepared.valid)
+        if prepared.held_out and held_out < FEW_HELD_OUT:
+            self.notes = (
+                f"validation on {held_out} {'pair' if held_out == 1 else 'pairs'}: its scores are noise; "
+                "give --valid-src and --valid-tgt",
+            )
 
     @property
     def left_out(self) -> dict[str, int]:
