@@ -79,12 +79,13 @@ def _zipped():
     ("raw", "name"),
     [
         (_zipped(), "a zip archive, as .xlsx and .docx are"),
-        (gzip.compress(b"a\tb\n"), "gzip; name it .gz"),
+        (gzip.compress(b"a\tb\n", mtime=0), "gzip; name it .gz"),
         (bz2.compress(b"a\tb\n"), "bzip2"),
         (lzma.compress(b"a\tb\n"), "xz"),
         (b"\x28\xb5\x2f\xfd\x24\x00", "zstd"),
         (b"%PDF-1.4\n1 0 obj\n", "a PDF"),
     ],
+    ids=["zip", "gzip", "bzip2", "xz", "zstd", "pdf"],
 )
 def test_a_file_that_is_no_text_is_named_by_its_first_bytes(tmp_path, raw, name):
     path = tmp_path / "a.tsv"
