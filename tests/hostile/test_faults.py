@@ -160,9 +160,9 @@ def test_a_matplotlibrc_of_the_directory_is_not_obeyed(server: Server, directory
 def test_ctrl_c_while_the_command_starts(tmp_path: Path) -> None:
     """At moments of the first half second. Before our code runs, an interrupt is Python's own matter."""
     code = (
-        "import sys; sys.stderr.write('.'); sys.argv = ['regard', 'ls', '.']; from regard.cli.entry import run; run()"
+        "import sys; sys.argv = ['regard', 'ls', '.']; from regard.cli.entry import run; sys.stderr.write('.'); run()"
     )
-    for moment in range(50):
+    for moment in range(1, 50):
         process = subprocess.Popen(
             [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
