@@ -165,6 +165,7 @@ class Server:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
+        self._process.kill()  # a process that another test forked may hold its standard input open
         self._process.wait()
         self._process.stdout.close()
 

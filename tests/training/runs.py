@@ -266,7 +266,10 @@ def on_file_calls(home: Path, act: Callable[[str, str], None]) -> None:
     """
 
     def hook(name: str, arguments: tuple[Any, ...]) -> None:
-        reads = name == "open" and arguments[1] in ("r", "rb")
+        # `foreign.regular_handle` reads without waiting; a sync opens its file without that flag
+        reads = name == "open" and (
+            arguments[1] in ("r", "rb") or (arguments[1] is None and arguments[2] & os.O_NONBLOCK)
+        )
         if name in FILE_CALLS and not reads and isinstance(arguments[0], str | Path):
             path = str(arguments[1] if name == "os.rename" else arguments[0])
             if path.startswith(str(home)) or not Path(path).is_absolute():  # relative: inside of what is being deleted

@@ -39,6 +39,7 @@ def job_of(settings: dict[str, Any], home: Path) -> TrainingJob:
     changes = {"text": {"dropout": 0.0}, "model": {"dropout": 0.0}, "train": {"optimizer": "adamw", "max_steps": 6}}
     config = parse_settings(merged(settings, changes))
     prepared = prepare(config.data, config.text, home / "corpora")
+    (home / "run").mkdir(parents=True, exist_ok=True)
     return resumed_job(config, home / "run", TranslateObjective(config, prepared), torch.device("cpu"))[0]
 
 

@@ -105,7 +105,7 @@ def _refuse_other_settings(settings: RunSettings, out: Path) -> None:
             "finish it with the version that began it, or choose another --out"
         )
     changes = changes_since(path, settings)
-    if changes and finished:
+    if changes and finished and restoring(path) is None:
         raise TrainError(
             f"{out}: this run is finished, and had other settings ({'; '.join(changes)}); "
             f"to train it further: --start {out} --out OTHER"
