@@ -237,4 +237,6 @@ def _check_values(value: Any) -> None:
 def _first_line(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return f"nested more than {DEPTH} levels deep"
+    if "int_max_str_digits" in str(error):  # Python's own limit, in words for programmers
+        return f"a number of more than {DIGITS} digits"
     return (str(error).splitlines() or [type(error).__name__])[0]

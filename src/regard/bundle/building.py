@@ -14,7 +14,7 @@ from regard.errors import BundleError
 def meta_network(config: BundleSettings) -> nn.Module:
     """The network of a config on the meta device. One of an extension may need numbers to be built: it is built in memory."""
     try:
-        with _WithoutNumbers(), torch.device("meta"):
+        with torch.random.fork_rng(devices=[]), _WithoutNumbers(), torch.device("meta"):
             return config.network()
     except (RuntimeError, TypeError):  # an operation that the meta device does not have
         return unfilled_network(config)
