@@ -2,12 +2,14 @@
 
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from regard.activity import Activity, activity
 from regard.cli.bar import clock
+from regard.cli.display import shown_activities
 from regard.cli.streams import print_status
 from regard.errors import shown
 from regard.metrics.scores import METRICS
@@ -89,10 +91,32 @@ class TrainingProgress:
         return f"{clock((time.monotonic() - self._began) * (1.0 - progress) / done)} left"
 
 
+@contextmanager
+def shown_training(task: str, out: Path) -> Iterator[TrainingProgress]:
+    """A listener for a run that Python code trains in `out`: it shows what `regard train` shows."""
+    from regard.tasks.runs import LOG
+    from regard.tasks.table import training_unit
+
+    print_status(f"training into {out}: its log is {out / LOG}")
+    with shown_activities(), TrainingProgress(training_unit(task)) as progress:
+        yield progress
+
+
+def is_watched() -> bool:
+    """Whether a person sees stderr: in a terminal or a notebook."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(shell, "kernel")
+
+
 def shown_scores(values: Mapping[str, Any]) -> list[str]:
     """The scores in `values` as text, such as "BLEU 31.20", in the order of `METRICS`."""
     names = [name for name, row in METRICS.items() if row.short is not None and values.get(name) is not None]
-    return [METRICS[name].line(values[name]) for name in names]
+    return [METRICS[name].line(values[name]) + (_unit(values) if name == "perplexity" else "") for name in names]
+
+
+def _unit(values: Mapping[str, Any]) -> str:
+    """The unit of a perplexity that stands beside one of another unit."""
+    return " per token" if values.get("perplexity_word") is not None else ""
 
 
 def _sample(text: str) -> str:
@@ -125,7 +149,7 @@ def _lines(event: Event) -> list[str]:
         decoded = any(METRICS[name].judges == "translations" for name in event.scores if name in METRICS)
         greedy = " by greedy search" if decoded else ""  # the final scores are of a beam
         return [
-            f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
+            f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}{_unit(event.scores)}"
             f"{''.join(f', {score}' for score in shown_scores(event.scores))}{greedy}{star}",
             *(
                 line

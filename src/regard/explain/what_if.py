@@ -7,12 +7,13 @@ from typing import cast, get_args
 from torch import Tensor
 
 from regard.activity import activity
-from regard.errors import ConfigError
+from regard.errors import ConfigError, InputTypeError
 from regard.explain.arrays import NamedArray
 from regard.explain.capture import capture, token_logprobs
 from regard.explain.explanation import AttentionName, Side, WhatIf
 from regard.explain.interventions import edited, without_head, without_tokens
 from regard.explain.records import AlignmentMap
+from regard.tasks.checks import check_list
 from regard.tasks.translate.translator import Translator
 
 Head = tuple[AttentionName, int, int]  # layer and head from 0
@@ -78,8 +79,11 @@ def what_if(
 
 
 def check_changes(model: Translator, source: Side, source_ids: Sequence[int], changes: Sequence[Change]) -> None:
-    """Refuse a word that the source does not have and a head that the model does not have."""
-    for change in changes:
+    """Refuse what is no list of changes, a word that the source does not have and a head that the model does not have."""
+    check_list(changes, "changes", "changes=[Change(mask='chat')]")
+    for number, change in enumerate(changes):
+        if not isinstance(change, Change):
+            raise InputTypeError(f"changes[{number}] = {change!r}: must be a regard.explain.what_if.Change")
         word = change.mask if change.replace is None else change.replace[0]
         if word is not None:
             _word_positions(source, word)

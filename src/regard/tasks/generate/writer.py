@@ -20,6 +20,7 @@ from torch import Tensor
 
 from regard.activity import activity
 from regard.bundle.config import TextsConfig
+from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import padded
 from regard.engine.constraints import suppressed_ids
@@ -30,10 +31,11 @@ from regard.engine.resident import Evaluable, Resident
 from regard.engine.risk import by_utility, expected_utilities
 from regard.errors import SearchError
 from regard.metrics.pairwise import chrf_matrix
+from regard.search.checks import check_count
 from regard.search.constraints import Constraints
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import NOT_BEGUN, Interruption, StopSignal
-from regard.search.options import SearchKeywords, SearchOptions
+from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
 from regard.search.stepper import Stepper
@@ -104,6 +106,9 @@ class Writer:
         self._resident = Resident(network)
         self.tokenizer, self.texts, self.bundle = tokenizer, texts, bundle
 
+    def __repr__(self) -> str:
+        return summary(type(self).__name__, self.bundle, self._resident.loaded)
+
     @property
     def network(self) -> LanguageNetwork:
         """The network."""
@@ -114,6 +119,7 @@ class Writer:
         """The device of the weights."""
         return self._resident.device
 
+    @lists_options
     def generate(
         self, prompts: Sequence[str], *, stopped: StopSignal | None = None, **options: Unpack[SearchKeywords]
     ) -> list[Generation]:
@@ -331,12 +337,15 @@ def _writing_options(given: SearchKeywords) -> SearchOptions:
     """The options of a language model, which samples by default."""
     sample, nbest, mbr = given.get("sample", True), given.get("nbest", 1), given.get("mbr", 0)
     searches = mbr or given.get("exact", False) or given.get("exhaustive", False)
+    beam = given.get("beam", 1)
+    check_count("beam", beam, least=0)
+    check_count("nbest", nbest)
     options: SearchKeywords = {
         **given,
         "sample": bool(sample and not searches),
-        "beam": max(given.get("beam", 1), 1 if sample or mbr else nbest),
+        "beam": max(beam, 1 if sample or mbr else nbest),
     }
-    return SearchOptions(**options)
+    return SearchOptions.of(options, beside=("stopped",))
 
 
 @dataclass(frozen=True, slots=True)
