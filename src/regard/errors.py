@@ -83,6 +83,10 @@ class BundleError(RegardError):
     """A model directory that is missing, incomplete, damaged or of another format."""
 
 
+class EngineError(BundleError):
+    """A bundle that one engine cannot run and another may."""
+
+
 class SearchError(RegardError):
     """A decoding option that is out of range or that no output can satisfy."""
 
