@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Command
+from cli.conftest import SMALL, Command
 
 
 def test_fine_tuning_shows_its_base_and_says_when_nothing_beat_it(
@@ -60,3 +60,24 @@ def test_a_run_of_few_steps_says_so_and_how_to_have_more(
         assert note.endswith("or lower train.batch_tokens (1024)")
         done = json.loads((tmp_path / "run/metrics.json").read_text(encoding="utf-8"))["steps"]
         assert done == int(steps.split()[0])
+
+
+def test_a_time_limit_that_cuts_the_steps_says_so_and_what_to_give(command: Command, tmp_path: Path) -> None:
+    """So it is with `regard demo` on a machine that is too slow: its limits are the same two settings."""
+    out = tmp_path / "run"
+    limits = ("--set", "train.max_steps=100000", "--set", "train.minutes=0.0001")
+    cut = command("demo", "--out", out, *SMALL, *limits)
+    assert cut.code == 0, cut.err
+    steps = json.loads((out / "metrics.json").read_text(encoding="utf-8"))["steps"]
+    [note] = [line for line in cut.err.splitlines() if "ended this run" in line]
+    assert f"(train.minutes = 0.0001) ended this run after {steps:,} of its 100,000 steps" in note
+    more = note.rpartition("--set train.minutes=")[2]
+    assert float(more) > 0.0001 * 100_000 / steps
+    again = command("demo", "--out", out, *SMALL, *limits)  # it is finished, and says so again
+    assert note in again.err.splitlines()
+
+
+def test_a_run_that_ends_by_its_steps_says_nothing_of_its_time(command: Command, tmp_path: Path) -> None:
+    done = command("train", "--out", tmp_path / "run", *SMALL, "--set", "train.minutes=60")
+    assert done.code == 0, done.err
+    assert "ended this run" not in done.err

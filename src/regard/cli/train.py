@@ -1,11 +1,14 @@
 """`regard train`: trains a model into a run directory. The same command again resumes it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.train_flags import TrainFlags, with_train_flags
+
+if TYPE_CHECKING:
+    from regard.training.config import TrainConfig
 
 
 @with_train_flags
@@ -56,12 +59,28 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     assert run.metrics is not None
     if run.reason == "finished":
         print_status(f"{out}: this run is finished; choose another --out for a new one")
+    if (cut := cut_short(config.train, run.metrics)) is not None:
+        print_status(f"note: {cut}")
     print_status(metrics_summary(run.metrics))
     if run.metrics.get("model") == checkpoint_name(0):
         print_status(f"no validation was better than that of the base: {out} serves a copy of {config.train.start}")
     for note in run.metrics.get("notes", ()):
         print_status(f"note: {note}")
     print_status(f"report: {out / 'report.html'}")
+
+
+def cut_short(config: "TrainConfig", metrics: dict[str, Any]) -> str | None:
+    """A note on a run that its time limit ended before its last step; None: it was not so."""
+    steps, minutes = config.max_steps, config.minutes
+    done, seconds = metrics.get("steps", 0), metrics.get("seconds", 0.0)
+    if steps is None or minutes is None or done >= steps or seconds < 60.0 * minutes:
+        return None
+    enough = f"{1.5 * minutes * steps / max(1, done):.2g}"
+    return (
+        f"the time limit (train.minutes = {minutes:g}) ended this run after {done:,} of its {steps:,} steps, so it has learned less "
+        "than it could; it cannot go on, because its learning rate has reached zero: train anew with more time, "
+        f"--out OTHER --set train.minutes={float(enough):g}"
+    )
 
 
 def metrics_summary(metrics: dict[str, Any]) -> str:
