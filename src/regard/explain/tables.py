@@ -13,6 +13,8 @@ from regard.tasks.sweep import positions_differ
 from regard.tasks.table import training_unit
 
 NOTHING = "-"
+LONGEST_NAME = 120
+"""Characters of a row's name; a longer one loses its middle. JSON has all of it."""
 ENGINES = {"ct2": "CTranslate2", "not recorded": "engine not recorded"}
 
 
@@ -41,7 +43,8 @@ class Table:
     def __post_init__(self) -> None:
         """Escape the names and values of others: whatever the table is written as."""
         object.__setattr__(self, "headings", [shown(heading) for heading in self.headings])
-        object.__setattr__(self, "cells", [[shown(cell) for cell in row] for row in self.cells])
+        cells = [[shown(name, LONGEST_NAME), *map(shown, row)] for name, *row in self.cells]
+        object.__setattr__(self, "cells", cells)
 
 
 def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
