@@ -23,6 +23,7 @@ CASES: list[tuple[BaseException, int, str]] = [
         "out of memory ([enforce fail]",
     ),
     (RuntimeError("std::bad_alloc"), 1, "out of memory (std::bad_alloc)"),
+    (ImportError("a.so: failed to map segment from shared object"), 1, "out of memory (a.so: failed to map segment"),
     (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), 1, "out of memory (CUDA out of memory"),
     (RecursionError("maximum recursion depth exceeded"), 1, "something in the input is nested too deep"),
     (OSError(errno.ENOSPC, "No space left on device", "runs/a"), 2, "runs/a: No space left on device; check"),
