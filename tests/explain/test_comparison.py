@@ -309,7 +309,7 @@ def test_other_positions_beside_other_scores_are_told(tmp_path: Path) -> None:
 
 
 def test_a_huge_name_of_a_row_is_cut_in_tables(tmp_path: Path) -> None:
-    runs = [finished_run(tmp_path / name, {"data": {"src": [f"{name * 300}.fr"], "tgt": ["b"]}}) for name in "xy"]
+    runs = [finished_run(tmp_path / name, {"data": {"src": f"{name * 300}.fr", "tgt": "b.en"}}) for name in "xy"]
     comparison = compare_runs([result(run) for run in runs], resamples=RESAMPLES)
     assert all(len(cells[0]) <= 120 for table in tables(comparison) for cells in table.cells)
     assert "x" * 300 in comparison_to_json(comparison)

@@ -116,7 +116,7 @@ def test_every_change_is_told() -> None:
 
 def test_mistakes_are_named() -> None:
     model = trained_model()
-    with pytest.raises(ConfigError, match="no word 'chien'; its words are la, pomme"):
+    with pytest.raises(ConfigError, match="no word 'chien'; its words are 'la', 'pomme'"):
         model.explain(TEXT, parts=(), changes=[Change(mask="chien")])
     with pytest.raises(ConfigError, match="layer 3, head 1: this model has 2 layers"):
         model.explain(TEXT, parts=(), changes=[Change(head=("cross", 2, 0))])
