@@ -40,6 +40,10 @@ def generate(
 
     if beam < 0:
         raise SearchError(f"beam = {beam}: must be 0, which draws, or more")
+    if search["exact"] and samples > 1:
+        raise SearchError(
+            f"-n {samples}: exact search has one answer; leave -n out, or use --beam {samples} instead of --exact"
+        )
     searches = beam or search["mbr"] or search["exact"] or search["exhaustive"]
     options = flags.search_options(
         {**search, "beam": max(1, beam), "nbest": samples, "sample": not searches, "max_length": max_length}

@@ -33,6 +33,10 @@ class TrainingProgress:
         self._has_bar = sys.stderr is not None and sys.stderr.isatty()
         self._stage = ExitStack()
         self._activity: Activity | None = None
+        self.trained = False
+        """Whether training has come to its end: what follows is the final evaluation."""
+        self.by: str | None = None
+        """The score, or `loss`, that decides which validation is the best."""
 
     def __enter__(self) -> "TrainingProgress":
         return self
@@ -50,6 +54,10 @@ class TrainingProgress:
                 return
         if isinstance(event, Started | Stopped):  # the final evaluation is another activity
             self._end_stage()
+        if isinstance(event, Validated):
+            self.by = event.by
+        if isinstance(event, Stopped):
+            self.trained = event.reason != "interrupted"
         print_status(*_lines(event))
 
     def _step(self, event: Step) -> None:
@@ -119,6 +127,11 @@ def _unit(values: Mapping[str, Any]) -> str:
     return " per token" if values.get("perplexity_word") is not None else ""
 
 
+def score_name(name: str) -> str:
+    """The heading of a score; `loss` as it is."""
+    return METRICS[name].table_heading if name in METRICS else name
+
+
 def _sample(text: str) -> str:
     """A sentence or text on one line."""
     return shown(text.replace("\n", " / "))
@@ -145,7 +158,8 @@ def _lines(event: Event) -> list[str]:
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]
     if isinstance(event, Validated):
         name = f"step {event.step}" if event.step else "the base"
-        star = " (best so far)" if event.best and event.step else ""
+        by = "" if event.by is None else f", by {score_name(event.by)}"
+        star = f" (best so far{by})" if event.best and event.step else ""
         decoded = any(METRICS[name].judges == "translations" for name in event.scores if name in METRICS)
         greedy = " by greedy search" if decoded else ""  # the final scores are of a beam
         return [
@@ -161,7 +175,10 @@ def _lines(event: Event) -> list[str]:
         return ["stopping after this validation; Ctrl-C again stops now"]
     if isinstance(event, Stopped):
         end = f"stopped after {_plural(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"
-        return [end] if event.reason == "interrupted" else [end, "evaluating the best checkpoint .."]
+        if event.reason == "interrupted":
+            return [end]
+        beyond = ", which the limit of minutes does not count" if event.reason == "minutes" else ""
+        return [end, f"evaluating the best checkpoint{beyond} .."]
     return []
 
 

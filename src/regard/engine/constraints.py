@@ -16,6 +16,7 @@ from regard.text.vocabulary import Vocabulary
 
 Ids = list[int]
 
+WORD_START = "\u2581"  # begins the first piece of a word
 MOST_PHRASES = 100  # of one text: the time to compare them grows with their square
 
 
@@ -104,9 +105,25 @@ def suppressed_ids(vocabulary: Vocabulary, pieces: Sequence[str]) -> tuple[int, 
     """The ids of suppressed pieces. A `SearchError` names an unknown piece and the most similar known one."""
     for piece in pieces:
         if piece not in vocabulary:
+            if f"{WORD_START}{piece}" in vocabulary:
+                raise SearchError(
+                    f"suppress = {piece!r}: no piece of the vocabulary; as a word of its own it is {WORD_START + piece!r}"
+                )
             near = difflib.get_close_matches(piece[:100], vocabulary.pieces, n=1, cutoff=0.0)
-            raise SearchError(f"suppress = {piece!r}: no piece of the vocabulary; did you mean {near[0]!r}?")
+            raise SearchError(
+                f"suppress = {piece!r}: no piece of the vocabulary, where a word may be several pieces; did you mean {near[0]!r}? "
+                "`regard translate --json` shows the pieces of an output"
+            )
     return tuple(vocabulary.id_of(piece) for piece in pieces if vocabulary.id_of(piece) != vocabulary.pad)
+
+
+def note_on_suppressed(vocabulary: Vocabulary, pieces: Sequence[str]) -> str | None:
+    """A note on suppressed pieces that stand inside of words, where the word of the same letters is another piece; None: none."""
+    inside = [piece for piece in pieces if piece in vocabulary and f"{WORD_START}{piece}" in vocabulary]
+    if not inside:
+        return None
+    words = ", ".join(repr(WORD_START + piece) for piece in inside)
+    return f"--suppress {' '.join(inside)}: suppressed inside of words only; as a word of its own it is {words}"
 
 
 def _listed(name: str, given: Sequence[Any] | None, texts: int, form: str) -> list[Any]:

@@ -1,5 +1,6 @@
 """What-if translations: with a forced prefix, a replaced word, a masked word or a masked head."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
@@ -107,8 +108,10 @@ def _what_if(
     text, changed = source.text, model
     if change.replace is not None:
         old, new = change.replace
-        _word_positions(source, old)
-        text = " ".join(new if word == old else word for word in source.words)
+        changed_words = set(_word_positions(source, old))
+        text = " ".join(
+            _replaced(word, old, new) if place in changed_words else word for place, word in enumerate(source.words)
+        )
     elif change.mask is not None:
         places = _word_positions(source, change.mask)
         changed = edited(model, without_tokens([token for token, word in enumerate(source.word_of) if word in places]))
@@ -131,11 +134,34 @@ def _what_if(
 
 
 def _word_positions(source: Side, word: str) -> list[int]:
-    """The positions of a word in the source, which must have it."""
-    places = [place for place, source_word in enumerate(source.words) if source_word == word]
-    if not places:
-        raise ConfigError(f"the source has no word {word!r}; its words are {', '.join(source.words)}")
-    return places
+    """The positions of a word in the source: as it is written, else the one word that is it but for case and final punctuation."""
+    exact = [place for place, source_word in enumerate(source.words) if source_word == word]
+    if exact:
+        return exact
+    near = [
+        place for place, source_word in enumerate(source.words) if _bare(word) and _bare(source_word) == _bare(word)
+    ]
+    if len({source.words[place] for place in near}) == 1:
+        return near
+    which = "the source has no word" if not near else "the source has several words like"
+    raise ConfigError(f"{which} {word!r}; its words are {', '.join(map(repr, source.words))}")
+
+
+def _bare(word: str) -> str:
+    """The word without final punctuation and irrespective of case."""
+    return word[: len(word) - len(_final_punctuation(word))].casefold()
+
+
+def _final_punctuation(word: str) -> str:
+    kept = len(word)
+    while kept and unicodedata.category(word[kept - 1]).startswith("P"):
+        kept -= 1
+    return word[kept:]
+
+
+def _replaced(word: str, old: str, new: str) -> str:
+    """`new` in the place of `word`, with its final punctuation if `old` was given without."""
+    return new if word == old or _final_punctuation(old) else f"{new}{_final_punctuation(word)}"
 
 
 def _check_head(attention: Mapping[AttentionName, NamedArray], head: Head) -> None:

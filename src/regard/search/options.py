@@ -131,7 +131,9 @@ class SearchOptions:
         self._check_types()
         Ranking(self.alpha, self.length_form, self.coverage)
         self._check_bounds()
-        by_width = not self.draws and not self.exhaustive and self.stop_after is None  # the beam gives the n best
+        by_width = (
+            not self.draws and not self.exhaustive and not self.exact and self.stop_after is None
+        )  # the beam gives the n best
         check_beam(self.beam, self.nbest if by_width else 1)
         stop_rule(self.stop, self.beam, 1)
         if self.stop_after is not None:
@@ -224,7 +226,10 @@ class SearchOptions:
                 f"{given} = {getattr(self, given)!r}: has no effect without {needed}; add it, or leave {given} out"
             )
         if self.exhaustive and self.max_length is None:
-            raise SearchError("exhaustive search scores every output: give a small max_length, such as 3")
+            raise SearchError(
+                "exhaustive search scores every output: give a small max_length; "
+                "1 if the vocabulary has thousands of pieces, 3 if it has some dozens"
+            )
 
 
 class SearchKeywords(TypedDict, total=False):

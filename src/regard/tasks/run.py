@@ -73,7 +73,7 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
 
 def _remarks(settings: RunSettings, objective: Objective, base: OpenBundle | None) -> tuple[str, ...]:
     """Notes for the user on a new run: on its data, its base model, or a vocabulary of another size than was set."""
-    notes = list(getattr(objective, "notes", ()))
+    notes = [*getattr(settings.model, "remarks", ()), *getattr(objective, "notes", ())]
     text = getattr(settings, "text", None)
     if base is not None:
         notes += remarks_on(settings, objective.bundle, base)
