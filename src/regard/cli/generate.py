@@ -72,7 +72,12 @@ def _read_prompt(prompt: str) -> str:
 
 
 def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "Iterator[Generation]":
-    """The texts in the order in which they are printed: samples by number, search results best first."""
+    """The texts in the order in which they are printed: samples by number, search results best first.
+
+    The proof of an exact search goes to stderr.
+    """
+    from regard.cli.streams import print_status
+
     if options.sample:
         for number in range(options.nbest):
             [drawn] = writer.write([prompt], _options_of_text(options, number))
@@ -81,6 +86,8 @@ def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "It
     else:
         [best] = writer.write([prompt], options)
         _warn_of_time(best, options)
+        if best.proof is not None:
+            print_status(f"regard: {best.proof}")
         yield from best.alternatives or (best,)
 
 
@@ -111,4 +118,5 @@ def _options_of_text(options: "SearchOptions", number: int) -> "SearchOptions":
 
 
 def _record(generation: "Generation") -> dict[str, object]:
-    return {name: value for name, value in asdict(generation).items() if name not in ("alternatives", "score")}
+    left_out = ("alternatives", "score") if generation.proof else ("alternatives", "score", "proof")
+    return {name: value for name, value in asdict(generation).items() if name not in left_out}

@@ -238,8 +238,7 @@ class TranslateLines:
         for missing in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
         if translation.proof is not None:
-            verdict = "most probable of all" if translation.proof.proved else "not proved to be the most probable"
-            yield f"regard: line {number + 1}: {verdict}, {translation.proof.nodes} nodes"
+            yield f"regard: line {number + 1}: {translation.proof}"
 
 
 def _load(bundles: list[Path], device: str, engine: str, precision: str) -> "Translator":

@@ -33,7 +33,7 @@ from regard.errors import SearchError
 from regard.metrics.pairwise import chrf_matrix
 from regard.search.checks import check_count
 from regard.search.constraints import Constraints
-from regard.search.hypothesis import Hypothesis
+from regard.search.hypothesis import Hypothesis, Proof
 from regard.search.interruption import NOT_BEGUN, Interruption, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
@@ -89,6 +89,8 @@ class Generation:
     """Whether the prompt was too long and only its end was read."""
     timed_out: bool = False
     """Whether the time limit ended its search."""
+    proof: Proof | None = None
+    """The proof of an exact search: the number of nodes, and whether no text is more probable."""
 
 
 GenerationStream: TypeAlias = TextStream[Generation]
@@ -125,9 +127,9 @@ class Writer:
     ) -> list[Generation]:
         """A continuation of each prompt. A prompt may be empty.
 
-        The options are those of `SearchOptions`, but with `sample=True` and `beam=1` as defaults. `sample=False` searches for the most
-        probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of an event,
-        that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
+        The options are those of `SearchOptions`. By default the text is drawn (`sample=True`); `beam`, or `sample=False`, searches for
+        the most probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of
+        an event, that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
         return self.write(prompts, _writing_options(options), stopped)
 
@@ -327,6 +329,7 @@ class Writer:
                 finished=hypothesis.finished,
                 truncated=cut,
                 timed_out=hypothesis.timed_out,
+                proof=hypothesis.proof,
             )
             for hypothesis in hypotheses
         )
@@ -334,11 +337,11 @@ class Writer:
 
 
 def _writing_options(given: SearchKeywords) -> SearchOptions:
-    """The options of a language model, which samples by default."""
-    sample, nbest, mbr = given.get("sample", True), given.get("nbest", 1), given.get("mbr", 0)
-    searches = mbr or given.get("exact", False) or given.get("exhaustive", False)
-    beam = given.get("beam", 1)
+    """The options of a language model, which samples if nothing asks for a search."""
+    beam, nbest, mbr = given.get("beam", 0), given.get("nbest", 1), given.get("mbr", 0)
     check_count("beam", beam, least=0)
+    sample = given.get("sample", not beam)
+    searches = mbr or given.get("exact", False) or given.get("exhaustive", False)
     check_count("nbest", nbest)
     options: SearchKeywords = {
         **given,
