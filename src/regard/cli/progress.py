@@ -152,7 +152,8 @@ def _lines(event: Event) -> list[str]:
         # a model fitted by counting has no parameters yet
         size = f"{event.parameters:,} parameters, " if event.parameters else ""
         pieces = f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, " if event.vocabulary else ""
-        machine = f"{event.device}, {_plural(event.threads, 'thread')}"
+        precision = f", {event.precision}" if event.precision else ""
+        machine = f"{event.device}, {_plural(event.threads, 'thread')}{precision}"
         first = f"{size}{_plural(event.examples, 'training example')}{skipped}; {pieces}{machine}"
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]

@@ -40,6 +40,8 @@ class Started(Event):
     vocabulary: tuple[int, ...]
     device: str
     threads: int
+    precision: str
+    """float32 or bfloat16, and in brackets why `auto` chose it; empty for a model that is fitted by counting."""
     resumed: bool
     notes: tuple[str, ...]
 
