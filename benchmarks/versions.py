@@ -1,6 +1,9 @@
 """The speed of two versions of regard, in alternating rounds: training steps, and greedy and beam search by torch.
 
-    python benchmarks/versions.py --before ../regard-before --rounds 21
+    python benchmarks/versions.py --before ../regard-before --rounds 21 [--bundle runs/demo]
+
+With a bundle that both versions can read, also: opening it by torch, opening it by CTranslate2, 1,000 lines by CTranslate2, preparing a
+corpus, and the whole command `regard translate`.
 
 Each version runs in a process of its own, on its own source tree. Both read the same pairs, which the pocket corpus of this tree makes.
 The ratio of a round is (time before) / (time now), so above 1 is faster.
@@ -64,6 +67,37 @@ def translate(beam):
 
 
 work = {"train": train, "greedy": lambda: translate(1), "beam": lambda: translate(5)}
+
+
+def opened(engine):
+    import regard
+
+    regard.load(sys.argv[2], engine=engine).translate(sources[:1])
+
+
+def prepare_again():
+    prepare(config.data, config.text, Path(tempfile.mkdtemp(dir=home)))
+
+
+def command():
+    import subprocess
+
+    code = "import sys; from regard.cli.main import run; sys.argv[0] = 'regard'; run()"
+    subprocess.run([sys.executable, "-c", code, "translate", sys.argv[2]], input=sources[0], text=True, capture_output=True, check=True)
+
+
+if len(sys.argv) > 2:
+    import regard
+
+    many = Path(train_files["src"]).read_text(encoding="utf-8").split("\\n")[:1000]
+    fast = regard.load(sys.argv[2], engine="ct2")
+    work |= {
+        "open_torch": lambda: opened("torch"),
+        "open_ct2": lambda: opened("ct2"),
+        "ct2": lambda: fast.translate(many, beam=5),
+        "prepare": prepare_again,
+        "command": command,
+    }
 for name in work.values():
     name()
 print("ready", flush=True)
@@ -75,13 +109,18 @@ team.__exit__()
 """
 
 
+WORKS = ("train", "greedy", "beam")
+BUNDLE_WORKS = ("open_torch", "open_ct2", "ct2", "prepare", "command")
+
+
 class Version:
     """One source tree in a process of its own."""
 
-    def __init__(self, tree: Path, pairs: Path) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "2"}
+    def __init__(self, tree: Path, pairs: Path, bundle: Path | None) -> None:
+        cache = tempfile.mkdtemp()
+        environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "2", "REGARD_CACHE": cache}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(pairs)],
+            [sys.executable, "-c", WORKER, str(pairs), *([str(bundle)] if bundle else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -123,12 +162,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, required=True, help="the other source tree")
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--bundle", type=Path, help="a translator that both versions can open")
+    parser.add_argument("--only", action="append", help="measure this alone; may be repeated")
     arguments = parser.parse_args()
     here = Path(__file__).resolve().parent.parent
     pairs = write_pairs(Path(tempfile.mkdtemp()) / "pairs")
-    versions = {"before": Version(arguments.before, pairs), "now": Version(here, pairs)}
+    bundle = arguments.bundle.resolve() if arguments.bundle else None
+    versions = {"before": Version(arguments.before, pairs, bundle), "now": Version(here, pairs, bundle)}
     results: dict[str, Any] = {}
-    for what in ("train", "greedy", "beam"):
+    for what in arguments.only or (*WORKS, *(BUNDLE_WORKS if bundle else ())):
         ratios = []
         for number in range(arguments.rounds):
             order = list(versions) if number % 2 else list(versions)[::-1]
@@ -137,7 +179,8 @@ def main() -> None:
         low, high = interval(ratios)
         results[what] = {"median": statistics.median(ratios), "low": low, "high": high}
         print(
-            f"{what:8} {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}), {arguments.rounds} rounds", flush=True
+            f"{what:10} {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}), {arguments.rounds} rounds",
+            flush=True,
         )
     for version in versions.values():
         version.close()

@@ -21,12 +21,13 @@ _UNSAFE = re.compile(
     "]"
 )
 
-_ALLOCATION = re.compile(r"allocat|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
+_ALLOCATION = re.compile(r"allocat|out of memory|not enough memory|bad_alloc|failed to map segment", re.IGNORECASE)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that the memory is full: a `MemoryError`, or the `RuntimeError` of a library."""
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_ALLOCATION.search(str(error))))
+    """Whether an exception says that the memory is full: a `MemoryError`, or the complaint of a library or its loader."""
+    complaint = isinstance(error, RuntimeError | ImportError) and bool(_ALLOCATION.search(str(error)))
+    return isinstance(error, MemoryError) or complaint
 
 
 def shown(text: object, limit: int = LONGEST_SHOWN) -> str:
@@ -76,11 +77,15 @@ class TextError(RegardError):
 
 
 class InputTypeError(RegardError, TypeError):
-    """An argument of the API that is not a list of texts."""
+    """An argument of the API that has the wrong type, such as one text in place of a list, or a name that does not exist."""
 
 
 class BundleError(RegardError):
     """A model directory that is missing, incomplete, damaged or of another format."""
+
+
+class EngineError(BundleError):
+    """A bundle that one engine cannot run and another may."""
 
 
 class SearchError(RegardError):

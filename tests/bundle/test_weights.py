@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -27,6 +28,7 @@ from regard.models.config import ModelConfig
 from regard.tasks.bundles import bundle_classes, load_bundle, open_bundle
 from regard.tasks.classify.settings import ClassifyBundle
 from regard.tasks.generate.settings import GenerateBundle
+from regard.tasks.load import load_served
 from regard.tasks.translate.settings import TranslateBundle
 from regard.text.build import learn_single
 from regard.text.config import OneTextConfig
@@ -83,6 +85,10 @@ def test_numbers_that_are_none_are_named_on_both_engines(bundle: Path, value: fl
     for read in (read_network, lambda bundle: convert(bundle, "float32", tmp_path)):
         with pytest.raises(BundleError, match=r"model\.safetensors: decoder_norm\.bias holds what is not a number"):
             read(opened)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # another engine would not help, so none is tried
+        with pytest.raises(BundleError, match="holds what is not a number"):
+            load_served(bundle).translate(["a"])
 
 
 def test_every_precision_is_read_without_torch(make_parts: Callable[..., Any], tmp_path: Path) -> None:

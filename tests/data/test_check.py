@@ -162,6 +162,7 @@ def test_tsv_and_jsonl_list_the_lines_that_hold_no_pair(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"source": "a", "target": "\\ud800"}\n{"source": "a"}\n[\n')
     report = check_corpus(pairs=tmp_path / "a.jsonl")
     assert (report.sound, report.malformed.first) == (1, (2, 3))
+    assert "a.jsonl:2: no text under 'target'" in report.to_text()
 
 
 def test_columns_that_are_not_read_are_told(tmp_path):

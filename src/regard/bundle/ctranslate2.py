@@ -20,7 +20,7 @@ from regard.bundle.precision import Precision
 from regard.bundle.shortlist import has_shortlist, read_shortlist
 from regard.bundle.weights import WEIGHTS, numpy_weights
 from regard.cache import locked, locked_entry, mark_used, new_entry, prune, remove_stale
-from regard.errors import BundleError
+from regard.errors import BundleError, EngineError
 from regard.files import cache_directory, disk_errors, remove_whole
 from regard.models.config import ModelConfig, TransformerConfig
 from regard.text.vocabulary import END, UNKNOWN
@@ -89,7 +89,7 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
     """Write the model's files into an existing directory."""
     model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
-        raise BundleError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
+        raise EngineError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
     assert isinstance(model, TransformerConfig)  # `obstacle` refuses all others
     spec = _spec(model)
     _fill(spec, numpy_weights(bundle), bundle, model)
@@ -170,7 +170,7 @@ def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerC
     target = tensors["target.embedding.weight"]
     source = target if bundle.config.vocabulary.joint and model.tie else tensors["source.embedding.weight"]
     if target[-1].any():
-        raise BundleError(f"{bundle.directory / WEIGHTS}: the embedding of <pad> is not zero; use the torch engine")
+        raise EngineError(f"{bundle.directory / WEIGHTS}: the embedding of <pad> is not zero; use the torch engine")
     spec.encoder.embeddings[0].weight = source[:-1]
     spec.decoder.embeddings.weight = target[:-1]
     spec.decoder.projection.weight = target[:-1] if model.tie else tensors["output"]

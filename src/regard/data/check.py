@@ -199,6 +199,7 @@ class _Collector:
         self.source, self.target = _SideCollector(), _SideCollector()
         self.sound, self.malformed, self.wide, self.copies = array("q"), array("q"), array("q"), array("q")
         self.surrogates = array("q")
+        self.fault: str | None = None
         self.pair_hashes, self.source_hashes, self.target_hashes = array("Q"), array("Q"), array("Q")
 
     def add_raw(self, number: int, raws: tuple[bytes | None, bytes | None]) -> None:
@@ -224,6 +225,7 @@ class _Collector:
                 side.misencoded.append(number)
         if isinstance(pair, DataError):
             self.malformed.append(number)
+            self.fault = self.fault or str(pair)
         elif pair is not None:
             mended = without_surrogates(pair)
             if mended != pair:
@@ -273,6 +275,7 @@ class _Collector:
             too_long=int(np.isin(sound, _either(self.source.over_long, self.target.over_long)).sum()),
             empty=len(_either(self.source.empty, self.target.empty)),
             malformed=LineNumbers.of(_numbers(self.malformed)),
+            fault=self.fault,
             wide=LineNumbers.of(_numbers(self.wide)),
             surrogates=LineNumbers.of(_numbers(self.surrogates)),
             duplicates=LineNumbers.of(sound[repeats]),

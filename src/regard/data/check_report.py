@@ -80,6 +80,7 @@ class CheckReport:
     too_long: int  # sound pairs with an over-long side, which training drops
     empty: int  # pairs with an empty side, which training drops
     malformed: LineNumbers  # TSV or JSONL lines that hold no pair
+    fault: str | None  # the reader's message on the first of them
     wide: LineNumbers  # TSV lines with more columns than the two that are read
     surrogates: LineNumbers  # JSONL lines with half of a surrogate pair
     duplicates: LineNumbers  # pairs that occurred before
@@ -137,7 +138,7 @@ class CheckReport:
                 f"{self.target.lines:,} in {shown(self.target.name)}: line n must translate line n"
             )
         if self.malformed.total:
-            rows.append(f"not a pair          {self.malformed}")
+            rows += [f"not a pair          {self.malformed}", f"                    {shown(self.fault)}"]
         if self.wide.total:
             rows.append(f"more columns        {self.wide}: the first two are read, as source and target")
         if self.surrogates.total:

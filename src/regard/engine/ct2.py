@@ -32,7 +32,7 @@ from regard.bundle.ctranslate2 import converted, mappable, reach
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
 from regard.engine.batching import FAST_BATCH_TOKENS, batches_of_one_limit, length_batches
-from regard.errors import BundleError, RegardError, ResourceError, is_out_of_memory
+from regard.errors import EngineError, RegardError, ResourceError, is_out_of_memory
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped
@@ -365,7 +365,7 @@ def _opening_error(model: str, error: Exception) -> RegardError:
             f"{model}: CTranslate2 cannot open it now: {reason}; free some memory or raise the limits (`ulimit -a`), "
             "or use the torch engine"
         )
-    return BundleError(f"{model}: CTranslate2 cannot open it: {reason}; delete it, or use the torch engine")
+    return EngineError(f"{model}: CTranslate2 cannot open it: {reason}; delete it, or use the torch engine")
 
 
 def _callback(interruption: Interruption) -> Callable[[object], bool]:

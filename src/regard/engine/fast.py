@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from regard.engine.constraints import TextConstraints
-from regard.errors import BundleError, DiskError, ResourceError, SearchError
+from regard.errors import DiskError, EngineError, ResourceError, SearchError
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption
 from regard.search.options import SearchOptions
@@ -97,7 +97,7 @@ class FastPath:
             return False
         try:
             engine.prepare()
-        except (BundleError, DiskError, ResourceError) as error:
+        except (DiskError, EngineError, ResourceError) as error:
             if self._only:
                 raise
             warnings.warn(f"{error}; translating with torch", stacklevel=3)

@@ -10,7 +10,7 @@ from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import PrecisionChoice
 from regard.errors import BundleError
 from regard.tasks.bundles import open_to_load
-from regard.tasks.checks import Engine
+from regard.tasks.checks import Engine, check_path
 from regard.tasks.table import TASKS
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def load_served(
     that the processor has and that loses little, as `regard precision` measured it.
     Language models and classifiers run on torch.
     """
+    check_path(path, "a bundle or of a run")
     bundle = open_given(path)
     return TASKS[bundle.config.task].load(bundle, device, engine, precision)
 

@@ -109,6 +109,8 @@ class Validated(Event):
     """The scores of the task by name. In log.jsonl they are keys beside `loss`."""
     samples: tuple[Sample, ...]
     best: bool
+    by: str | None = None
+    """The name of the score, or `loss`, that decides which validation is the best."""
 
     def to_json(self) -> dict[str, Any]:
         """One object of log.jsonl."""

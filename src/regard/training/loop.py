@@ -195,6 +195,7 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
         scores=measured.scores,
         samples=measured.samples,
         best=best,
+        by=measured.by,
     )
 
 

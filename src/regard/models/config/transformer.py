@@ -1,5 +1,6 @@
 """The settings of Transformers: to translate, to model language, and to classify."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -45,12 +46,16 @@ class TransformerBase(SizedConfig):
     score_width: int | None = Field(default=None, ge=1, le=8192)
     """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _fill_positions(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("score", "scaled_dot") not in scores_reading_rotary():
-            return {"positions": "sinusoidal", **values}
-        return values
+    def _fill_positions(cls, values: Any, handler: Callable[[Any], Any]) -> Any:
+        if not isinstance(values, dict) or "positions" in values:
+            return handler(values)
+        if values.get("score", "scaled_dot") in scores_reading_rotary():
+            return handler(values)
+        config = handler({"positions": "sinusoidal", **values})
+        config.model_fields_set.discard("positions")  # filled in, not given
+        return config
 
     @model_validator(mode="after")
     def _check_heads(self) -> "TransformerBase":
@@ -80,6 +85,17 @@ class TransformerBase(SizedConfig):
     def depth(self) -> tuple[int, int]:
         """Blocks of the encoder and of the decoder."""
         return self.layers, self.layers
+
+    @property
+    def remarks(self) -> list[str]:
+        """Notes for the user on settings that were filled in otherwise than by their defaults."""
+        usual = TransformerBase.model_fields["positions"].default
+        if "positions" in self.model_fields_set or self.positions == usual:
+            return []
+        return [
+            f"model.positions = {self.positions!r}, not {usual!r}: model.score {self.score!r} does not read {usual} positions; "
+            f"to compare it with {', '.join(scores_reading_rotary())}, set model.positions for all of them"
+        ]
 
     @property
     def reach(self) -> int | None:
