@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -92,7 +93,8 @@ def left_out(name: str, path: Path) -> bool:
 
     bundle, why = open_bundle(find_bundle(path)), None
     if name.startswith("Hugging Face"):
-        why = without_peer(bundle.config.model)
+        missing = None if find_spec("transformers") else "the package transformers is not installed"
+        why = missing or without_peer(bundle.config.model)
     elif name.endswith("shortlist") and not has_shortlist(bundle):
         why = "the bundle has no shortlist; make it with `regard shortlist`"
     if why is not None:
@@ -117,7 +119,8 @@ def rounds(arguments: argparse.Namespace, runners: dict[str, Runner]) -> Seconds
 def report(arguments: argparse.Namespace, seconds: Seconds, texts: dict[tuple[str, int], list[str]]) -> None:
     beams = arguments.beams
     count = len(next(iter(texts.values())))
-    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "ctranslate2", "transformers"))
+    packages = [name for name in ("torch", "ctranslate2", "transformers") if find_spec(name)]
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     print(
         f"{count:,} sentences of {arguments.text.name}, alpha {arguments.alpha:g}, {arguments.rounds} rounds; {versions}, "
         f"{processor()}, {CORES} cores\n"

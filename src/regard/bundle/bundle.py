@@ -48,6 +48,11 @@ def write_bundle(directory: Path, tensors: Mapping[str, Tensor], config: BundleS
         config.save_codecs(codecs, directory)
 
 
+def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:
+    """Replace the config of a bundle atomically."""
+    rewrite_bundle(bundle, config)
+
+
 def rewrite_bundle(
     bundle: OpenBundle, config: BundleSettings | None = None, records: Mapping[str, Record] | None = None
 ) -> None:

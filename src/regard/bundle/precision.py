@@ -37,7 +37,7 @@ def measured_precisions(files: Manifest) -> MeasuredPrecisions | None:
 
 def automatic(measured: MeasuredPrecisions | None, available: set[str]) -> tuple[Precision, list[str]]:
     """The fastest precision that the processor has and that loses little, and why the faster ones are refused."""
-    refused = []
+    refused: list[str] = []
     for precision in FASTEST_FIRST:
         if precision == "float32" or precision not in available:
             continue

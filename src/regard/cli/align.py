@@ -155,10 +155,10 @@ def read_method(method: str | None, option: str = "--method") -> "AlignmentConfi
 
 def _remember(translator: "Translator", settings: "AlignmentConfig") -> None:
     """Store the settings in the config of the bundle."""
-    from regard.bundle.bundle import rewrite_bundle
+    from regard.bundle.bundle import rewrite_config
 
     assert translator.bundle is not None, "it was loaded from one"
-    rewrite_bundle(translator.bundle, translator.bundle.config.model_copy(update={"alignment": settings}))
+    rewrite_config(translator.bundle, translator.bundle.config.model_copy(update={"alignment": settings}))
 
 
 def _candidate_row(candidate: "Candidate") -> str:

@@ -187,6 +187,10 @@ class Ct2Search:
             going = [
                 (pieces, logprob) for pieces, logprob in all_cut if len(pieces) == limit and pieces not in just_now
             ]
+            if (
+                not finished and not going
+            ):  # with a shortlist another batch has other candidates, and so it may end earlier
+                finished = all_cut
             results.append(self._ranked(finished[: options.beam], going, options))
         return results
 
