@@ -20,6 +20,7 @@ from pathlib import Path
 from decoding_programs import processor
 from preparing import make_corpus
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
 POLL = 0.002  # seconds
 REGARD = [sys.executable, "-c", "from regard.cli.entry import run; run()"]
 TORCH = [sys.executable, "-c", "import torch"]
