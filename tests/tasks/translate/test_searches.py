@@ -160,7 +160,10 @@ def test_arguments_of_other_types_or_names(
         ({"sample": True, "coverage": 0.2}, r"coverage = 0\.2: sample does not rank by it"),
         ({"min_length": 9, "max_length": 8}, "min_length = 9: above max_length = 8"),
         ({"suppress": "a"}, "suppress = 'a': must be a list"),
-        ({"suppress": ["▁zebra"]}, "suppress = '▁zebra': no piece of the vocabulary, where a word may be several pieces; did you mean"),
+        (
+            {"suppress": ["▁zebra"]},
+            "suppress = '▁zebra': no piece of the vocabulary, where a word may be several pieces; did you mean",
+        ),
         ({"suppress": ["</s>"]}, "suppressed holds the end mark"),
         ({"groups": 3}, "groups = 3: a beam of 5"),
         ({"stop": "never"}, "stop = 'never'"),
