@@ -100,6 +100,7 @@ def test_own_text() -> None:
     assert set(BLOCKS["own-text"].splitlines()) <= set(BLOCKS["own-data"].splitlines())
 
 
+@pytest.mark.slow
 def test_other_tasks(home: Path) -> None:
     (home / "book.txt").write_text("It was the best of times,\nit was the worst of times.\n" * 9, encoding="utf-8")
     (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
@@ -108,6 +109,7 @@ def test_other_tasks(home: Path) -> None:
     assert shell(use.replace("runs/", "runs/first-"), home).strip() in ("good", "bad")
 
 
+@pytest.mark.slow
 def test_variants(home: Path) -> None:
     sweep, compare = (line.replace("runs/norms", "runs/variants") for line in BLOCKS["variants"].strip().split("\n"))
     shell(f"{sweep.replace('--minutes 3', '').replace('--seeds 3', '--seeds 1')} {POCKET} {SMALL}", home)

@@ -99,6 +99,7 @@ def test_a_run_with_a_mixer_a_score_a_metric_and_an_optimiser(toy_run: Path) -> 
     assert "decoder.0.cross.query.weight" in names
 
 
+@pytest.mark.slow
 def test_it_resumes_to_the_last_bit(toy_run: Path, home: Path) -> None:
     stopped([*SMALL, *TOY], TOYS, home / "stopped")
     regard("train", "--out", home / "stopped", *sets(*SMALL, *TOY), "--extension", TOYS)
@@ -130,6 +131,7 @@ def test_it_translates_evaluates_compares_and_reports(toy_run: Path, home: Path)
     assert regard("report", toy_run, "--extension", TOYS).stdout.strip().endswith("report.html")
 
 
+@pytest.mark.slow
 def test_a_kind_of_model(home: Path) -> None:
     rows = "".join(f"{'fine' if n % 2 else 'dull'} film {n}\t{'good' if n % 2 else 'bad'}\n" for n in range(80))
     (home / "films.tsv").write_text(rows, encoding="utf-8")
@@ -190,6 +192,7 @@ REVERSED = [
 REVERSED += ["train.learning_rate=0.1"]
 
 
+@pytest.mark.slow
 def test_a_task_trains_and_resumes(reverse_run: Path, home: Path) -> None:
     metrics = json.loads((reverse_run / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["digits"] > 0.5

@@ -96,7 +96,7 @@ def test_tokens_that_no_weight_selects_are_named() -> None:
 
 
 def test_a_trained_layer_is_the_machine_of_its_parametrisation(tmp_path: Path) -> None:
-    result = attention_as_svm(runs=3, steps=600)
+    result = attention_as_svm(runs=2, steps=600)
     assert min(result.direct.to_frobenius[-1]) > 0.99
     assert min(f - n for f, n in zip(result.direct.to_frobenius[-1], result.direct.to_nuclear[-1], strict=True)) > 0.05
     assert min(n - f for f, n in zip(result.factored.to_frobenius[-1], result.factored.to_nuclear[-1], strict=True)) > 0

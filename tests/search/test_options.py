@@ -36,6 +36,7 @@ OTHERS: dict[str, Any] = {  # a value of every option that is not its default, a
     "max_length": ({"max_length": 7}, {}),
     "no_repeat": ({"no_repeat": 2}, {}),
     "suppress": ({"suppress": ["a"]}, {}),
+    "shortlist": ({"shortlist": True}, {}),
     "time_limit": ({"time_limit": 2.5}, {}),
 }
 
@@ -67,7 +68,7 @@ def test_the_verbs_have_a_flag_for_every_option() -> None:
         assert option.help == field.metadata["help"]
         assert flags[name].default == (field.default or None if name == "suppress" else field.default)
     own = inspect.signature(generate).parameters
-    assert set(FIELDS) - set(own) == {"coverage", "nbest", "sample"}
+    assert set(FIELDS) - set(own) == {"coverage", "nbest", "sample", "shortlist"}
     assert (own["beam"].default, own["max_length"].default) == (0, 200)
     assert own["beam"].annotation != flags["beam"].annotation
     assert "search" not in {*flags, *own}

@@ -60,6 +60,7 @@ def damage(path: Path, how: str) -> None:
         path.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, EVERYTHING], ids=["plain", "everything"])
 def test_killed_at_random_steps(
     undisturbed: Undisturbed, tmp_path: Path, start: Start, changes: dict[str, Any]

@@ -24,6 +24,7 @@ ATTENTIVE = {"kind": "recurrent", "width": 16, "layers": 2, "dropout": 0.2, "sco
 PLAIN = {"kind": "recurrent", "width": 16, "cell": "gru", "attention": False}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_as_if_it_had_not(settings: dict[str, Any], tmp_path: Path, start: Start) -> None:
     settings["model"] = ATTENTIVE
     straight, out = tmp_path / "straight", tmp_path / "run"

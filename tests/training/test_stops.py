@@ -316,6 +316,7 @@ def test_a_signal_before_and_after_the_steps(
     finish(undisturbed, tmp_path, start)
 
 
+@pytest.mark.slow
 def test_the_command_in_its_own_interpreter(undisturbed: Undisturbed, tmp_path: Path) -> None:
     """The installed command, from its start: stopped by one signal, resumed, stopped by the other."""
     regard = Path(sys.executable).parent / "regard"

@@ -4,6 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from training.runs import assert_same_run, logged, run, small_settings, steps, stop_after
 
 
@@ -23,6 +25,7 @@ def weighted(home: Path, first: float, second: float) -> dict[str, Any]:
     return {**settings, "data": {"corpora": rows}}
 
 
+@pytest.mark.slow
 def test_interrupted_in_a_later_epoch_it_resumes_exactly(tmp_path: Path) -> None:
     settings = weighted(tmp_path, 0.3, 2.5)
     straight, stopped = tmp_path / "straight", tmp_path / "stopped"

@@ -18,7 +18,9 @@ class LayerNorm(nn.LayerNorm):
         super().__init__(width, eps=EPSILON)
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
-        wide = x.to(self.weight.dtype)  # no change but in mixed precision, where torch would add up its gradient in bfloat16
+        wide = x.to(
+            self.weight.dtype
+        )  # no change but in mixed precision, where torch would add up its gradient in bfloat16
         return super().forward(wide).to(x.dtype)
 
 
