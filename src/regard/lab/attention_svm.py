@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -128,6 +128,7 @@ def selection_svm(
         ) from None
     import numpy as np
 
+    solver: Any = cvxpy  # its types do not list its functions
     width = tokens.shape[-1]
     chosen = tokens.gather(1, selected[:, None, None].expand(-1, 1, width))
     others = torch.ones(tokens.shape[:2], dtype=torch.bool).scatter(1, selected[:, None], False)
@@ -135,11 +136,11 @@ def selection_svm(
     sample = others.nonzero()[:, 0].numpy()
     # (x_selected - x_t) W z is linear in W: one row of products for each constraint
     rows = np.einsum("cd,ce->cde", differences, queries.numpy()[sample]).reshape(len(sample), -1)
-    weight = cvxpy.Variable((width, width))
-    margins = rows @ cvxpy.vec(weight, order="C")
-    size = cvxpy.sum_squares(weight) if norm == "frobenius" else cvxpy.normNuc(weight)
-    problem = cvxpy.Problem(cvxpy.Minimize(size), [margins >= 1])
-    problem.solve(solver=cvxpy.CLARABEL)
+    weight = solver.Variable((width, width))
+    margins = rows @ solver.vec(weight, order="C")
+    size = solver.sum_squares(weight) if norm == "frobenius" else solver.normNuc(weight)
+    problem = solver.Problem(solver.Minimize(size), [margins >= 1])
+    problem.solve(solver=solver.CLARABEL)
     if weight.value is None:
         raise RegardError(f"no weight selects these tokens ({problem.status}): use fewer samples or a larger width")
     return Solution(weight.value, int((rows @ weight.value.reshape(-1) < 1 + SUPPORT).sum()), len(sample))

@@ -37,7 +37,7 @@ def draw_problem(runs: int, samples: int, length: int, width: int, seed: int) ->
 
     def on_sphere(*shape: int) -> Tensor:
         vectors = torch.randn(*shape, generator=generator, dtype=torch.float64)
-        return vectors / vectors.norm(dim=-1, keepdim=True)
+        return torch.nn.functional.normalize(vectors, dim=-1)
 
     labels = torch.randint(0, 2, (runs, samples), generator=generator).double() * 2 - 1
     return TokenProblem(
@@ -167,4 +167,5 @@ def train_two_layers(problem: TokenProblem, steps: int, rate: float) -> TwoLayer
 
 
 def _unit(gradient: Float[Tensor, "R a b"]) -> Float[Tensor, "R a b"]:
-    return gradient / gradient.norm(dim=(1, 2), keepdim=True)
+    norm: Tensor = torch.linalg.vector_norm(gradient, dim=(1, 2), keepdim=True)
+    return gradient / norm
