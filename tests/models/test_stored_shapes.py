@@ -45,7 +45,7 @@ def transformers(draw: st.DrawFn) -> dict[str, Any]:
         "mixer": mixer,
         "rank": 1,
         "features": draw(st.integers(1, 9)),
-        "order": draw(st.integers(1, 3)),
+        "hyena_order": draw(st.integers(1, 3)),
         "filter_width": draw(st.integers(1, 5)),
         "layers": draw(st.integers(1, 3)),
         "width": heads * head,

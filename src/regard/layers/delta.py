@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.layers.linear import Linear
-from regard.layers.mixer import MixerState, real_positions
+from regard.layers.mixer import MixerState, by_segments, real_positions
 from regard.layers.norm import NORMS
 from regard.layers.roles import Role
 from regard.layers.short_convolution import TAPS, ShortConvolution
@@ -41,7 +41,7 @@ class DeltaRule(nn.Module):
         super().__init__()
         assert causal or heads % 2 == 0, f"{heads} heads have no half that reads from the end"
         self.heads, self.causal = heads, causal
-        self.input = Linear(width, 3 * width)  # queries, keys and values
+        self.input = Linear(width, 3 * width, bias=False)  # queries, keys and values
         self.short = ShortConvolution(3 * width, causal=causal)
         self.gates = Linear(width, 2 * heads)  # decay and strength
         self.output_gate = Linear(width, width)
@@ -63,6 +63,8 @@ class DeltaRule(nn.Module):
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T D"]:
         """All positions, in chunks. A probe sees `decay` and `strength` [B, H, T], and `output`."""
+        if self.causal and probe is None:
+            return by_segments(self, x)
         real = None if self.causal else real_positions(mask)
         projected = self._projected(x)
         if real is not None:
@@ -96,10 +98,10 @@ class DeltaRule(nn.Module):
         return self._finished(x, y), (memory, earlier)
 
     def _projected(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B _ T"]:
-        return torch.matmul(self.input.weight, x.transpose(1, 2)) + self.input.bias[:, None]
+        return torch.matmul(self.input.weight, x.transpose(1, 2))
 
     def _inputs(self, x: Float[Tensor, "B T D"], mixed: Float[Tensor, "B _ T"]) -> Inputs:
-        vectors = F.silu(mixed).unflatten(1, (3, self.heads, -1)).transpose(3, 4)  # [B, 3, H, T, d]
+        vectors = torch.unflatten(F.silu(mixed), 1, (3, self.heads, -1)).transpose(3, 4)  # [B, 3, H, T, d]
         query, keys, values = vectors.unbind(1)
         steps, strength = self.gates(x).transpose(1, 2).chunk(2, dim=1)  # [B, H, T]
         log_decay = -self.rate.exp()[:, None] * F.softplus(steps)

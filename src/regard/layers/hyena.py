@@ -88,7 +88,8 @@ class ImplicitFilters(nn.Module):
         values = self.output @ self.second(self.first(self._features(lags)))
         rates = self.rates[:, None]
         window = torch.exp(-rates * lags) * (2 * rates).sqrt()
-        return values.view(self.order, self.sides, self.width, length) * window
+        filters: Tensor = values.view(self.order, self.sides, self.width, length) * window
+        return filters
 
     def _features(self, lags: Float[Tensor, " T"]) -> Float[Tensor, "F T"]:
         """A lag as a share of the longest, and its sines and cosines."""
@@ -105,7 +106,7 @@ class Hyena(nn.Module):
     def __init__(self, *, width: int, order: int, causal: bool, positions: int, filter_width: int) -> None:
         super().__init__()
         self.width, self.order, self.causal = width, order, causal
-        self.input = Linear(width, (order + 1) * width)
+        self.input = Linear(width, (order + 1) * width, bias=False)  # the short convolution has one
         self.short = ShortConvolution((order + 1) * width, causal=causal)
         self.filters = ImplicitFilters(
             width=width, order=order, sides=1 if causal else 2, positions=positions, inner=filter_width
@@ -168,7 +169,7 @@ class Hyena(nn.Module):
 
     def _projected(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B _ T"]:
         """The projections with positions last, as convolutions want them."""
-        return torch.matmul(self.input.weight, x.transpose(1, 2)) + self.input.bias[:, None]
+        return torch.matmul(self.input.weight, x.transpose(1, 2))
 
     def _convolved(self, z: Float[Tensor, "B D T"], sides: Float[Tensor, "S D T"]) -> Float[Tensor, "B D T"]:
         return causal_convolution(z, sides[0]) if self.causal else two_sided_convolution(z, sides[0], sides[1])

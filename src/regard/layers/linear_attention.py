@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.layers.attention import SelfAttention
-from regard.layers.mixer import MixerState, real_positions
+from regard.layers.mixer import MixerState, by_segments, real_positions
 from regard.layers.positions import RotaryPositions
 from regard.ops.linear_attention import (
     SMALLEST,
@@ -24,8 +24,6 @@ from regard.ops.linear_attention import (
 )
 from regard.ops.probe import Probe
 
-SEGMENT = 2048
-"""Positions that a causal pass computes together."""
 LARGEST_LOG = 60.0
 """The largest logarithm of a feature of a key: a sum of many such numbers is finite in float32."""
 
@@ -96,7 +94,8 @@ class KernelAttention(SelfAttention):
     ) -> Float[Tensor, "B T D"]:
         """The mean of all values, or of those that are not later, weighted by the kernel."""
         if self.causal and (probe is None or not probe.wants("weights")):
-            return self._by_segments(x, probe)
+            whole = by_segments(self, x)
+            return whole if probe is None else probe.see("output", whole)
         query, keys, values = self.projections(x)
         query = self.features.of_query(self._with_positions(query, 0))
         keys = self.features.of_keys(self._with_positions(keys, 0))
@@ -109,15 +108,6 @@ class KernelAttention(SelfAttention):
             context = kernel_attention(query, keys, values)
         output: Tensor = self.output(context.transpose(1, 2).flatten(2))
         return output if probe is None else probe.see("output", output)
-
-    def _by_segments(self, x: Float[Tensor, "B T D"], probe: Probe | None) -> Float[Tensor, "B T D"]:
-        """The causal pass in segments whose values stay in the processor's cache."""
-        state, outputs = self.begin(len(x)), []
-        for segment in x.split(SEGMENT, dim=1):
-            output, state = self.step(segment, state)
-            outputs.append(output)
-        whole = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
-        return whole if probe is None else probe.see("output", whole)
 
     def begin(self, rows: int) -> MixerState:
         """Sums of nothing, and no positions."""

@@ -8,6 +8,7 @@ Shapes: B batch, R rows (the hypotheses of all sentences), T positions, D width,
 
 from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
@@ -15,6 +16,10 @@ from regard.ops.probe import Probe
 
 MixerState = tuple[Tensor, ...]
 """The state of a causal mixer, such as a KV cache. The first axis of every tensor is the rows."""
+
+
+SEGMENT = 2048
+"""Positions that `by_segments` computes together."""
 
 
 @runtime_checkable
@@ -51,6 +56,15 @@ class CausalMixer(Mixer, Protocol):
 
         The mask is broadcast to [R, H, T, t + T], with t earlier positions; None: only the causal mask.
         """
+
+
+def by_segments(mixer: CausalMixer, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    """`forward` of a mixer whose state does not grow, by steps of many positions: what they compute stays in the processor's cache."""
+    state, outputs = mixer.begin(len(x)), []
+    for segment in torch.split(x, SEGMENT, dim=1):
+        output, state = mixer.step(segment, state)
+        outputs.append(output)
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
 
 
 def real_positions(mask: Float[Tensor, "B 1 1 T"] | None) -> Bool[Tensor, "B T"] | None:

@@ -33,7 +33,7 @@ class MixerOptions:
     random_blocks: int = 3
     rank: int = 64
     features: int = 64
-    order: int = 2
+    hyena_order: int = 2
     filter_width: int = 64
 
 
@@ -91,7 +91,7 @@ def _linear(options: MixerOptions) -> KernelAttention:
 def _hyena(options: MixerOptions) -> Hyena:
     return Hyena(
         width=options.width,
-        order=options.order,
+        order=options.hyena_order,
         causal=options.causal,
         positions=options.max_positions,
         filter_width=options.filter_width,

@@ -99,7 +99,7 @@ def _mixer(config: TransformerBase, name: str, rotary: RotaryPositions | None, *
         random_blocks=config.random_blocks,
         rank=config.rank,
         features=config.features,
-        order=config.order,
+        hyena_order=config.hyena_order,
         filter_width=config.filter_width,
     )
     return MIXERS[name](options)

@@ -172,8 +172,8 @@ def _performer(config: TransformerBase, name: str, causal: bool) -> Named:
 
 
 def _hyena(config: TransformerBase, name: str, causal: bool) -> Named:
-    width, inner, order = config.width, config.filter_width, config.order
-    yield from _linear(f"{name}.input", width, (order + 1) * width)
+    width, inner, order = config.width, config.filter_width, config.hyena_order
+    yield f"{name}.input.weight", ((order + 1) * width, width)
     yield from _short_convolution(f"{name}.short", (order + 1) * width)
     yield from _linear(f"{name}.filters.first", LAG_FEATURES, inner)
     yield from _linear(f"{name}.filters.second", inner, inner)
@@ -184,7 +184,7 @@ def _hyena(config: TransformerBase, name: str, causal: bool) -> Named:
 
 def _delta(config: TransformerBase, name: str, causal: bool) -> Named:
     width = config.width
-    yield from _linear(f"{name}.input", width, 3 * width)
+    yield f"{name}.input.weight", (3 * width, width)
     yield from _short_convolution(f"{name}.short", 3 * width)
     yield from _linear(f"{name}.gates", width, 2 * config.heads)
     yield from _linear(f"{name}.output_gate", width, width)

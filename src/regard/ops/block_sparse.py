@@ -121,17 +121,21 @@ def _gathered(
     query = F.pad(query, (0, 0, 0, 0, start - rows.start * size, fill))
     flat = places[..., ::size] // size + blocks * torch.arange(batch, device=device)[:, None, None]
     context = _attend(
-        query.unflatten(1, (len(rows), -1)).flatten(0, 1),
-        _selected(keys, flat.flatten(), fill, size).unflatten(0, (batch * len(rows), -1)).flatten(1, 2),
-        _selected(values, flat.flatten(), fill, size).unflatten(0, (batch * len(rows), -1)).flatten(1, 2),
+        torch.unflatten(query, 1, (len(rows), -1)).flatten(0, 1),
+        _selected(keys, flat.flatten(0, 1), fill, size),
+        _selected(values, flat.flatten(0, 1), fill, size),
         wide.expand(batch, -1, -1, -1).flatten(0, 1)[:, None],
     )
-    context = context.unflatten(0, (batch, len(rows))).flatten(1, 2)
+    context = torch.unflatten(context, 0, (batch, len(rows))).flatten(1, 2)
     return context[:, start - rows.start * size : context.shape[1] - fill]
 
 
-def _selected(x: Float[Tensor, "B S H d"], blocks: Int[Tensor, " K"], fill: int, size: int) -> Float[Tensor, "K c H d"]:
-    return F.pad(x, (0, 0, 0, 0, 0, fill)).unflatten(1, (-1, size)).flatten(0, 1).index_select(0, blocks)
+def _selected(
+    x: Float[Tensor, "B S H d"], blocks: Int[Tensor, "K m"], fill: int, size: int
+) -> Float[Tensor, "K mc H d"]:
+    """The positions of m blocks for each of K query blocks."""
+    cut = torch.unflatten(F.pad(x, (0, 0, 0, 0, 0, fill)), 1, (-1, size)).flatten(0, 1)
+    return cut.index_select(0, blocks.flatten()).view(len(blocks), -1, *x.shape[2:])
 
 
 def _attend(

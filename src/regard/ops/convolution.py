@@ -9,10 +9,10 @@ Shapes: B batch, D channels, T positions, L lags, K taps of a short filter.
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor
 
-POINTS = 2**18
+POINTS = 2**19
 """Points that are transformed together: a group of channels that stays in the processor's cache."""
 
 
@@ -40,7 +40,7 @@ def two_sided_convolution(
 
 def fast_size(least: int) -> int:
     """The smallest even product of a power of two and 1, 3, 5 or 9 that is at least `least`: such transforms are fast."""
-    return min(factor * 2 ** max(1, (-(-least // factor) - 1).bit_length()) for factor in (1, 3, 5, 9))
+    return min(factor << max(1, (-(-least // factor) - 1).bit_length()) for factor in (1, 3, 5, 9))
 
 
 def short_convolution(
@@ -72,41 +72,54 @@ class _ShortConvolution(torch.autograd.Function):
         for tap, factor in enumerate(weight.unbind(1)):
             there = slice(tap, tap + length)
             of_x[:, :, there].addcmul_(gradient, factor[:, None])
-            of_weight.append(torch.linalg.vecdot(gradient, x[:, :, there]).sum(dim=0))
+            of_weight.append(torch.matmul(gradient[:, :, None], x[:, :, there, None]).sum(dim=(0, 2, 3)))
         return of_x, torch.stack(of_weight, dim=1), gradient.sum(dim=(0, 2))
 
 
 class _Convolution(torch.autograd.Function):
-    """A circular convolution of `size` points. Only its real inputs are kept for the gradient, not their spectra.
+    """A circular convolution of `size` points, with its gradient. The spectra of both inputs are kept for it.
 
     The gradient is written out because torch's own takes a full complex transform for each real one.
     """
 
     @staticmethod
     def forward(ctx: Any, u: Tensor, filters: Tensor, size: int) -> Tensor:
-        ctx.save_for_backward(u, filters)
-        ctx.size = size
-        y = torch.empty_like(u)
-        for channels in _groups(u, size):
-            spectrum = torch.fft.rfft(u[:, channels], n=size)
-            spectrum *= torch.fft.rfft(filters[channels], n=size)
-            y[:, channels] = torch.fft.irfft(spectrum, n=size)[..., : u.shape[2]]
+        ctx.size, ctx.lengths = size, (u.shape[2], filters.shape[1])
+        y, spectra, groups = torch.empty_like(u), [], _groups(u, size)
+        padded = _Padded(u, size, groups)
+        for channels in groups:
+            of_u, of_filters = padded.spectrum(u[:, channels]), torch.fft.rfft(filters[channels], n=size)
+            y[:, channels] = torch.fft.irfft(of_u * of_filters, n=size)[..., : u.shape[2]]
+            # the gradient needs the conjugates, which torch would else copy
+            spectra += [of_u.conj_physical_(), of_filters.conj_physical_()]
+        ctx.save_for_backward(*spectra)
         return y
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        u, filters = ctx.saved_tensors
-        of_u = torch.empty_like(u) if ctx.needs_input_grad[0] else None
-        of_filters = torch.empty_like(filters) if ctx.needs_input_grad[1] else None
-        for channels in _groups(u, ctx.size):
-            spectrum = torch.fft.rfft(gradients[0][:, channels], n=ctx.size)
-            if of_filters is not None:  # the correlation of the gradient with the input
-                product = (torch.fft.rfft(u[:, channels], n=ctx.size).conj() * spectrum).sum(dim=0)
-                of_filters[channels] = torch.fft.irfft(product, n=ctx.size)[..., : filters.shape[1]]
-            if of_u is not None:  # the correlation of the gradient with the filter
-                spectrum *= torch.fft.rfft(filters[channels], n=ctx.size).conj()
-                of_u[:, channels] = torch.fft.irfft(spectrum, n=ctx.size)[..., : u.shape[2]]
-        return of_u, of_filters, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        gradient, (length, lags) = gradients[0], ctx.lengths
+        for_u, for_filters = torch.empty_like(gradient), gradient.new_empty(gradient.shape[1], lags)
+        groups, spectra = _groups(gradient, ctx.size), iter(ctx.saved_tensors)
+        padded = _Padded(gradient, ctx.size, groups)
+        for channels, of_u, of_filters in zip(groups, spectra, spectra, strict=True):
+            spectrum = padded.spectrum(gradient[:, channels])
+            # correlations of the gradient: with the input, and with the filter
+            product = (of_u * spectrum).sum(dim=0) if len(of_u) > 1 else (of_u * spectrum)[0]
+            for_filters[channels] = torch.fft.irfft(product, n=ctx.size)[..., :lags]
+            for_u[:, channels] = torch.fft.irfft(spectrum.mul_(of_filters), n=ctx.size)[..., :length]
+        return for_u, for_filters, None
+
+
+class _Padded:
+    """The memory of one group of channels with zeros behind them, which every group uses in turn."""
+
+    def __init__(self, u: Float[Tensor, "B D T"], size: int, groups: list[slice]) -> None:
+        self.memory = u.new_zeros(len(u), min(groups[0].stop, u.shape[1]), size)
+
+    def spectrum(self, group: Float[Tensor, "B G T"]) -> Complex[Tensor, "B G _"]:
+        channels, length = group.shape[1:]
+        self.memory[:, :channels, :length] = group
+        return torch.fft.rfft(self.memory[:, :channels])
 
 
 def _groups(u: Float[Tensor, "B D T"], size: int) -> list[slice]:

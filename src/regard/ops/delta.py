@@ -8,9 +8,10 @@ Shapes: B batch, H heads, T positions, k key width, v value width, N chunks, C p
 """
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+
+from regard.ops.linear_attention import in_chunks
 
 CHUNK = 64
 
@@ -47,9 +48,9 @@ def chunked_delta_rule(
     """The outputs and the last memory, by matrix products of chunks. Time is O(T C) and memory O(T)."""
     length = query.shape[2]
     size = min(chunk, length)
-    q, k, v = (_chunks(x, size) for x in (query, keys, values))  # [B, H, N, C, ..]
-    b = _chunks(strength[..., None], size)
-    g = _chunks(log_decay[..., None], size)[..., 0].cumsum(dim=-1)  # log of the decay since the chunk began
+    q, k, v = (in_chunks(x, size) for x in (query, keys, values))  # [B, H, N, C, ..]
+    b = in_chunks(strength[..., None], size)
+    g = in_chunks(log_decay[..., None], size)[..., 0].cumsum(dim=-1)  # log of the decay since the chunk began
     later = torch.ones(size, size, dtype=torch.bool, device=q.device).triu(1)
     decay = (g[..., :, None] - g[..., None, :]).masked_fill(later, float("-inf")).exp()  # from j to t, [.., C, C]
     since = g[..., None].exp()  # [.., C, 1]
@@ -69,8 +70,3 @@ def chunked_delta_rule(
         outputs.append(reading @ memory + comparing @ u)
         memory = keeping * memory + writing @ u
     return torch.cat(outputs, dim=2)[:, :, :length], memory
-
-
-def _chunks(x: Float[Tensor, "B H T _"], size: int) -> Float[Tensor, "B H N C _"]:
-    """x in chunks, the last filled up with zeros: nothing decays and nothing is written there."""
-    return F.pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size))

@@ -31,7 +31,8 @@ def orthogonal_directions(count: int, width: int) -> Float[Tensor, "f d"]:
 
 def log_positive_features(x: Float[Tensor, "*lead d"], directions: Float[Tensor, "f d"]) -> Float[Tensor, "*lead f"]:
     """log of exp(w . x - |x|^2 / 2) / sqrt(f): the expectation of f(x) . f(y) over Gaussian w is exp(x . y) (Choromanski et al. 2021)."""
-    return x @ directions.T - x.square().sum(dim=-1, keepdim=True) / 2 - math.log(len(directions)) / 2
+    logs: Tensor = x @ directions.T - x.square().sum(dim=-1, keepdim=True) / 2 - math.log(len(directions)) / 2
+    return logs
 
 
 def kernel_attention(
@@ -51,7 +52,7 @@ def causal_kernel_attention(
     """Query i with keys j <= i and all keys of `sums`. Returns the output and the sums after the last position."""
     length = query.shape[2]
     size = min(chunk, length)
-    q, k, v = (_chunks(x, size) for x in (query, keys, with_ones(values)))  # [B, H, N, C, ..]
+    q, k, v = (in_chunks(x, size) for x in (query, keys, with_ones(values)))  # [B, H, N, C, ..]
     own = k.transpose(3, 4) @ v  # [B, H, N, f, v1]
     until = torch.cat([sums[:, :, None], own], dim=2).cumsum(dim=2)
     inside = torch.tril(q @ k.transpose(3, 4)) @ v
@@ -69,6 +70,7 @@ def normalised(sums: Float[Tensor, "B H T v1"]) -> Float[Tensor, "B H T v"]:
     return sums[..., :-1] / sums[..., -1:].clamp_min(SMALLEST)
 
 
-def _chunks(x: Float[Tensor, "B H T _"], size: int) -> Float[Tensor, "B H N C _"]:
-    """x in chunks, the last filled up with zeros, which add nothing to a sum."""
-    return F.pad(x, (0, 0, 0, -x.shape[2] % size)).unflatten(2, (-1, size))
+def in_chunks(x: Float[Tensor, "B H T _"], size: int) -> Float[Tensor, "B H N C _"]:
+    """x in chunks, the last filled up with zeros: they add nothing to a sum, decay nothing and write nothing."""
+    fill = -x.shape[2] % size
+    return torch.unflatten(F.pad(x, (0, 0, 0, fill)) if fill else x, 2, (-1, size))

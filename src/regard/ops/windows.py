@@ -55,13 +55,13 @@ def window_attention(
 
 
 def _blocks(x: Float[Tensor, "B T H d"], fill: int, size: int) -> Float[Tensor, "BN c H d"]:
-    return F.pad(x, (0, 0, 0, 0, 0, fill)).unflatten(1, (-1, size)).flatten(0, 1)
+    return torch.unflatten(F.pad(x, (0, 0, 0, 0, 0, fill)), 1, (-1, size)).flatten(0, 1)
 
 
 def _beside(x: Float[Tensor, "B T H d"], fill: int, size: int, sides: int) -> Float[Tensor, "BN s H d"]:
     """For each block, the block before it, the block itself and, of three sides, the one after it."""
-    padded = F.pad(x, (0, 0, 0, 0, size, fill + (sides - 2) * size)).unflatten(
-        1, (-1, size)
+    padded = torch.unflatten(
+        F.pad(x, (0, 0, 0, 0, size, fill + (sides - 2) * size)), 1, (-1, size)
     )  # [B, N + sides - 1, c, ..]
     blocks = padded.shape[1] - sides + 1
     return torch.cat([padded[:, side : side + blocks] for side in range(sides)], dim=2).flatten(0, 1)

@@ -26,7 +26,7 @@ class MixerSettings(SizedConfig):
     """Mixtures of positions that mixer linformer compares with; at most max_positions."""
     features: int = Field(default=64, ge=1, le=4096)
     """Random features of mixer performer: more estimate softmax better."""
-    order: int = Field(default=2, ge=1, le=8)
+    hyena_order: int = Field(default=2, ge=1, le=8)
     """Gates and long convolutions of mixer hyena."""
     filter_width: int = Field(default=64, ge=1, le=1024)
     """Inner width of the network that gives the filters of mixer hyena."""
