@@ -32,7 +32,7 @@ LENGTHS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 FITTED = 4096  # the shortest length that an exponent is fitted to
 EXPLICIT, LONGEST_EXPLICIT = "attention, written out", 8192  # at 32,768 its weights alone are 16 GB
 NAMES = ("attention", EXPLICIT, *(name for name in MIXER_TRAITS if MIXER_TRAITS[name].causal and name != "attention"))
-PATIENCE, PASSES, TOKENS = 3.0, 7, 20  # seconds and passes a cell, tokens decoded
+PATIENCE, PASSES, TOKENS = 1.5, 5, 20  # seconds and passes a cell, tokens decoded
 PREFILL = 2048  # positions of attention at a time, whose mask would else be of all pairs
 
 Cell = dict[str, Any]

@@ -3,24 +3,29 @@
     python benchmarks/training.py                                        # tiny: 4 + 4 layers, width 128
     python benchmarks/training.py --preset base --batches 2 --rounds 5   # 6 + 6 layers, width 512
     python benchmarks/training.py --text DIR     # the folder tok of Multi30k (multi30k_files.py tells its source); else the pocket corpus
+    python benchmarks/training.py --only regard "regard, bfloat16" "regard, Muon" "regard, Muon, bfloat16"
+    python benchmarks/training.py --only "regard, BPE-dropout" "regard, BPE-dropout, none ahead"
+    python benchmarks/training.py --only "regard, Muon" --busy           # beside a process that takes one core
 
 Each implementation lives in a process of its own (regard in one a core) and waits while another works. All do the same work: ReLU,
 sinusoidal positions, one embedding for source, target and output, dropout on embeddings, residual branches and the inner layer,
-label smoothing, clipping, AdamW. `regard, Muon` is regard with its default optimiser. MFU is the FLOPs of the model (six a real token
-and weight of a matrix that it meets; none for scores, norms or padding) over the rate that a large `torch.mm` reaches on all
-threads between the rounds, at best and beside the round. Peak memory is that of one more round, untimed: the proportional set size
-of the process and its children. Needs `transformers` (the extra `benchmarks`).
+label smoothing, clipping, AdamW, float32. `regard, Muon` is regard with its default optimiser. A second table tells where the time of
+a step of regard goes: the gradient (of it the first worker's time for its batches), adding up gradients, the optimiser.
+
+MFU is the FLOPs of the model (six a real token and weight of a matrix that it meets; none for scores, norms or padding) over the rate
+that a large `torch.mm` reaches on all threads between the rounds, at best and beside the round. Peak memory is that of one more round,
+untimed: the proportional set size of the process and its children. Needs `transformers` (the extra `benchmarks`).
 """
 
 import argparse
 import multiprocessing
 import os
-import platform
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -30,7 +35,17 @@ from multi30k_files import file_of
 DROPOUT, SMOOTHING, CLIP, RATE, SEED = 0.15, 0.1, 1.0, 1e-3, 1
 SIZES = {"tiny": (4, 128, 4, 256), "base": (6, 512, 8, 2048)}  # layers, width, heads, feed-forward
 SIDES = {"src": "en", "tgt": "de"}
-NAMES = ("regard", "regard, Muon", "torch.nn.Transformer", "MarianMTModel")
+ROWS: dict[str, dict[str, Any]] = {
+    "regard": {},
+    "regard, Muon": {"optimizer": "muon"},
+    "regard, BPE-dropout": {"dropout": 0.1},  # more tokens than were counted: compare it with the next row
+    "regard, BPE-dropout, none ahead": {"dropout": 0.1},
+    "regard, bfloat16": {"precision": "bfloat16"},
+    "regard, Muon, bfloat16": {"optimizer": "muon", "precision": "bfloat16"},
+}
+"""The settings of regard in each row that differ from the peers'."""
+PEERS = ("torch.nn.Transformer", "MarianMTModel")
+SHOWN = ("regard", "regard, Muon", *PEERS)
 
 
 @dataclass
@@ -40,6 +55,7 @@ class About:
     corpus: str
     torch: str
     vocabulary: int
+    processor: str
     tokens: int  # real target tokens of a round
     flops: float  # of a round
     parameters: int
@@ -53,11 +69,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--batches", type=int, default=5, help="in a round")
     parser.add_argument("--text", type=Path, help="the folder tok of Multi30k; without it the pocket corpus is read")
-    parser.add_argument("--only", nargs="+", default=NAMES, choices=NAMES)
+    parser.add_argument("--only", nargs="+", default=SHOWN, choices=(*ROWS, *PEERS))
+    parser.add_argument("--busy", action="store_true", help="every other round beside a process that takes one core")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         runners = {name: Runner(name, vars(arguments) | {"home": home}) for name in arguments.only}
-        report(arguments, runners, Runner("sgemm", vars(arguments)))
+        (report_busy if arguments.busy else report)(arguments, runners, Runner("sgemm", vars(arguments)))
 
 
 def report(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "Runner") -> None:
@@ -69,16 +86,11 @@ def report(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "
         for name, runner in runners.items():
             seconds[name].append(runner.ask("round"))
             rates.append(sgemm.ask("round"))
+    parts = {name: runner.ask("parts") for name, runner in runners.items() if name in ROWS}
     peaks = {name: runner.peak() for name, runner in runners.items()}
     sgemm.dismiss()
     leader, *_ = runners
-    first = about[leader]
-    print(
-        f"{first.corpus}, {first.vocabulary:,} subwords, {arguments.batch_tokens:,}-token batches, {arguments.preset}, "
-        f"{first.flops / first.tokens / 1e6:.1f} MFLOP a target token; torch {first.torch}, {platform.machine()}, "
-        f"{os.cpu_count()} cores, sgemm {max(rates) / 1e9:.0f} GFLOP/s at best, {statistics.median(rates) / 1e9:.0f} in the median; "
-        f"{arguments.rounds} rounds of {arguments.batches} batches\n"
-    )
+    print(heading(arguments, about[leader], rates))
     print(
         f"| | parameters | target tokens/s | MFU, best sgemm | MFU, sgemm beside | peak memory (MB) | {leader} is faster by |"
     )
@@ -96,6 +108,48 @@ def report(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "
             f"| {name} | {one.parameters:,} | {speed:,.0f} | {one.flops / one.tokens * speed / max(rates):.2f} | {local:.2f} | "
             f"{peaks[name]:.0f} | {spread} |"
         )
+
+    print("\n| share of a step | gradient | of it: batches | sum | optimiser | batches made ahead |\n|" + " --- |" * 6)
+    for name, part in parts.items():
+        shares = [part[what] / part["step"] for what in ("gradient", "batches", "norm", "update")]
+        print(f"| {name} | {' | '.join(f'{share:.1%}' for share in shares)} | {part['ahead']:.1%} |")
+
+
+def heading(arguments: argparse.Namespace, first: About, rates: list[float]) -> str:
+    return (
+        f"{first.corpus}, {first.vocabulary:,} subwords, {arguments.batch_tokens:,}-token batches, {arguments.preset}, "
+        f"{first.flops / first.tokens / 1e6:.1f} MFLOP a target token; torch {first.torch}, {first.processor}, "
+        f"{os.cpu_count()} cores, sgemm {max(rates) / 1e9:.0f} GFLOP/s at best, {statistics.median(rates) / 1e9:.0f} in the median; "
+        f"{arguments.rounds} rounds of {arguments.batches} batches\n"
+    )
+
+
+def report_busy(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "Runner") -> None:
+    """Alternate rounds on the idle machine and beside a process that takes one core, and print the ratio of speeds."""
+    about: dict[str, About] = {name: runner.ask("about") for name, runner in runners.items()}
+    rates: list[float] = []
+    ratios: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(arguments.rounds):
+        rates.append(sgemm.ask("round"))
+        for name, runner in runners.items():
+            idle = runner.ask("round")
+            other = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
+            other.start()
+            time.sleep(0.5)  # it has begun
+            ratios[name].append(idle / runner.ask("round"))
+            other.kill()
+            other.join()
+    print(heading(arguments, next(iter(about.values())), rates))
+    print("| | speed beside a process that takes one core, of the idle machine's |\n| --- | --- |")
+    for name, values in ratios.items():
+        print(f"| {name} | {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f}) |")
+    for runner in (*runners.values(), sgemm):
+        runner.dismiss()
+
+
+def _spin() -> None:
+    while True:
+        pass
 
 
 class Runner:
@@ -174,11 +228,13 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
     from regard.data.config import PairData
     from regard.data.prepare import prepare
     from regard.text.config import TextConfig
+    from regard.training.precision import processor
 
     text = options["text"]
     files = {} if text is None else {side: str(file_of(text, "train", one)) for side, one in SIDES.items()}
     data = PairData(**files, pocket=20_000)
-    settings = TextConfig(vocabulary=options["vocabulary"] if files else 500)
+    dropout = ROWS.get(name, {}).get("dropout", 0.0)
+    settings = TextConfig(vocabulary=options["vocabulary"] if files else 500, dropout=dropout)
     prepared = prepare(data, settings, Path(options["home"]))
     corpus, tokenizers = prepared.train, prepared.tokenizers
     chosen = plan(corpus.source_lengths, corpus.target_lengths, options["batch_tokens"], SEED, 0)[: options["batches"]]
@@ -191,12 +247,15 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
     at_target = layers * (6 * width**2 + 2 * width * inner) + (vocabulary - 1) * width
     torch.manual_seed(SEED)
     if name.startswith("regard"):
-        steps, end, parameters = _regard(name, options, data, settings, prepared, chosen)
+        step, end, parameters, parts = _regard(name, options, data, settings, prepared, chosen)
+        steps = [partial(step, place) for place in range(len(chosen))]
     else:
         steps, end, parameters = _peer(name, vocabulary, (layers, width, heads, inner), batches)
+        parts = None
     about = About(
-        corpus="Multi30k" if there else "pocket corpus",
+        corpus="Multi30k" if files else "pocket corpus",
         torch=torch.__version__,
+        processor=processor(torch.device("cpu")),
         vocabulary=vocabulary,
         tokens=tokens,
         flops=6.0 * (source_tokens * at_source + tokens * at_target),
@@ -210,46 +269,66 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
         return time.perf_counter() - began
 
     measure()
-    return {"ready": lambda: None, "about": lambda: about, "round": measure, "end": end}
+    return {"ready": lambda: None, "about": lambda: about, "round": measure, "parts": lambda: parts, "end": end}
 
 
 def _regard(
     name: str, options: dict[str, Any], data: Any, text: Any, prepared: Any, chosen: list[Any]
-) -> tuple[list[Callable[[], object]], Callable[[], None], int]:
-    """regard's own step, as its loop makes it."""
+) -> tuple[Callable[[int], object], Callable[[], None], int, dict[str, float]]:
+    """regard's own step, as its loop makes it, and the seconds of its parts."""
     import torch
 
     from regard.models.config import TransformerConfig
     from regard.tasks.translate.objective import TranslateObjective
-    from regard.training.config import RunSettings, TrainConfig
+    from regard.tasks.translate.settings import TranslateSettings
     from regard.training.loop import advance
     from regard.training.malloc import keep_large_blocks
+    from regard.training.objective import StepInfo
     from regard.training.resume import resumed_job
 
     keep_large_blocks()
-    config = RunSettings(
-        data=data,
-        text=text,
-        model=TransformerConfig.parse({"preset": options["preset"], "positions": "sinusoidal", "dropout": DROPOUT}),
-        train=TrainConfig(
-            batch_tokens=options["batch_tokens"],
-            optimizer="muon" if "Muon" in name else "adamw",
-            learning_rate=RATE,
-            schedule="constant",
-            label_smoothing=SMOOTHING,
-            clip=CLIP,
-            max_steps=10**6,
-        ),
+    model = TransformerConfig.parse({"preset": options["preset"], "positions": "sinusoidal", "dropout": DROPOUT})
+    own = {what: value for what, value in ROWS[name].items() if what != "dropout"}
+    train = {"batch_tokens": options["batch_tokens"], "learning_rate": RATE, "schedule": "constant", "clip": CLIP}
+    train |= {"label_smoothing": SMOOTHING, "max_steps": 10**6, "optimizer": "adamw", "precision": "float32", **own}
+    config = TranslateSettings.model_validate(
+        {"task": "translate", "data": data, "text": text, "model": model, "train": train}
     )
-    job, _ = resumed_job(
-        config, Path(options["home"]) / name, TranslateObjective(config, prepared), torch.device("cpu")
-    )
+    out = Path(options["home"]) / name
+    job, _ = resumed_job(config, out, TranslateObjective(config, prepared), torch.device("cpu"))
+    job.objective.examples.costly = name == "regard, BPE-dropout"
     team = job.team()
-    steps = [
-        lambda examples=examples: list(advance(job, team, [examples], len(chosen), time.perf_counter()))
-        for examples in chosen
-    ]
-    return steps, lambda: team.__exit__(), sum(parameter.numel() for parameter in job.network.parameters())
+    worker = team._here
+    parts = dict.fromkeys(("step", "gradient", "batches", "norm", "update", "ahead"), 0.0)
+    for part in ("gradient", "norm", "update"):
+        _time(team, part, parts, part)
+    _time(worker, "_batch", parts, "batches")
+
+    def step(place: int) -> None:
+        began = time.perf_counter()
+        for ahead in range(1, team.steps_ahead + 1):
+            info = StepInfo(job.progress.step + ahead, job.progress.epoch, 1)
+            team.prepare(info, [chosen[(place + ahead) % len(chosen)]])
+        list(advance(job, team, [chosen[place]], 10**6, began))
+        parts["step"] += time.perf_counter() - began
+        if (delivery := worker.delivery) is not None:
+            parts["ahead"] = delivery.made_ahead / (delivery.made_ahead + delivery.made_here)
+
+    return step, team.__exit__, sum(parameter.numel() for parameter in job.network.parameters()), parts
+
+
+def _time(owner: Any, method: str, parts: dict[str, float], part: str) -> None:
+    """Add the seconds of each call of a method to `parts`."""
+    original = getattr(owner, method)
+
+    def timed(*arguments: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return original(*arguments)
+        finally:
+            parts[part] += time.perf_counter() - began
+
+    setattr(owner, method, timed)
 
 
 def _peer(

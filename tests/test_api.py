@@ -31,8 +31,12 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="nothing_here"):
         regard.nothing_here  # noqa: B018
     assert set(regard.__all__) == {
+        "Classifier",
         "Explanation",
+        "SearchOptions",
+        "Tagger",
         "Translator",
+        "Writer",
         "Run",
         "RunSettings",
         "Translation",

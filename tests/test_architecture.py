@@ -34,9 +34,10 @@ ROOMS: dict[str, set[str]] = {
 }
 ROOMS["tasks"] = {*ROOMS}
 ROOMS["explain"] = {*ROOMS}
+ROOMS["lab"] = {*ROOMS}
 ROOMS["cli"] = {*ROOMS, "api"}
 WITHOUT_TORCH = {"text", "metrics"}
-HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib"}
+HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib", "cvxpy"}
 
 
 def files(room: str) -> list[Path]:

@@ -25,6 +25,8 @@ def test_a_typo_is_answered_with_the_nearest_name() -> None:
     assert complaint({"modle": {}}) == "run.toml: unknown key 'modle'; did you mean 'model'?"
     assert "valid here: data, model, task, text, train" in complaint({"zzz": 1})
     assert "did you mean 'train.max_steps'?" in complaint({"max_steps": 1})
+    assert "did you mean 'model.kind'?" in complaint({"kind": "markov"})  # no text has that kind
+    assert "did you mean 'model.kind' or 'text.kind'?" in complaint({"kind": "bpe"})
     assert complaint({"seed": 3}) == "run.toml: unknown key 'seed'; did you mean 'train.seed' or 'data.seed'?"
 
 

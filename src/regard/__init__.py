@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
     from regard.api import extend, load, train
     from regard.explain.explanation import Explanation
+    from regard.search.options import SearchOptions
+    from regard.tasks.classify.classifier import Classifier
+    from regard.tasks.classify.tagger import Tagger
+    from regard.tasks.generate.writer import Writer
     from regard.tasks.run import Run
     from regard.tasks.translate.ensemble import load_ensemble
     from regard.tasks.translate.translation import Translation
@@ -21,11 +25,15 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Classifier",
     "Explanation",
     "Run",
     "RunSettings",
+    "SearchOptions",
+    "Tagger",
     "Translation",
     "Translator",
+    "Writer",
     "__version__",
     "extend",
     "load",
@@ -34,11 +42,15 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Classifier": "regard.tasks.classify.classifier",
     "Explanation": "regard.explain.explanation",
     "Run": "regard.tasks.run",
     "RunSettings": "regard.training.config",
+    "SearchOptions": "regard.search.options",
+    "Tagger": "regard.tasks.classify.tagger",
     "Translation": "regard.tasks.translate.translation",
     "Translator": "regard.tasks.translate.translator",
+    "Writer": "regard.tasks.generate.writer",
     "extend": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",

@@ -2,9 +2,12 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.errors import InputTypeError
+from regard.tasks.checks import check_path
 from regard.tasks.load import load_served
 
 if TYPE_CHECKING:
@@ -48,26 +51,49 @@ def train(
     config: "RunSettings | Mapping[str, Any] | str | Path",
     out: str | Path = "runs/run",
     on_event: "Callable[[Event], None] | None" = None,
+    progress: bool | None = None,
 ) -> "Run":
     """Train into `out`, or go on with the run that is there; every event of the loop goes to `on_event`.
 
     `config` is a `RunSettings`, the same as nested mappings, or the path of a TOML file (or of a run's config.json).
+    `progress`: whether to show on standard error what `regard train` shows. By default it is shown in a terminal or a notebook, unless
+    `on_event` is given. All events are in `log.jsonl` of `out` in any case.
     """
+    from regard.cli.progress import is_watched, shown_training
     from regard.explain.run_report import write_run_report
     from regard.tasks.fine_tuning import run_settings
     from regard.tasks.run import train_run
     from regard.tasks.settings import read_settings
     from regard.training.config import RunSettings
 
+    _check_training(config, out, on_event)
     if isinstance(config, str | Path):
         config = run_settings(read_settings(Path(config)), str(config))
     elif not isinstance(config, RunSettings):
         config = run_settings(config)
-    run = train_run(config, Path(out), [on_event] if on_event is not None else [])
+    with ExitStack() as stack:
+        listeners = [] if on_event is None else [on_event]
+        if progress or (progress is None and on_event is None and is_watched()):
+            listeners.append(stack.enter_context(shown_training(config.task, Path(out))))
+        run = train_run(config, Path(out), listeners)
     made_before = run.reason == "finished" and (run.directory / "report.html").exists()
     if run.metrics is not None and not made_before:
         write_run_report(run.directory)
     return run
+
+
+def _check_training(config: object, out: object, on_event: object) -> None:
+    """Refuse arguments of `train` of another type."""
+    from regard.training.config import RunSettings
+
+    if not isinstance(config, RunSettings | Mapping | str | Path):
+        raise InputTypeError(
+            f"config = {config!r}: must be the settings as nested dicts, a RunSettings, or the path of a TOML file: "
+            "write {'data': {'src': 'a.en', 'tgt': 'a.de'}}"
+        )
+    check_path(out, "the directory of the run")
+    if on_event is not None and not callable(on_event):
+        raise InputTypeError(f"on_event = {on_event!r}: must be a function that takes an event")
 
 
 def extend(

@@ -77,7 +77,7 @@ class TextError(RegardError):
 
 
 class InputTypeError(RegardError, TypeError):
-    """An argument of the API that is not a list of texts."""
+    """An argument of the API that has the wrong type, such as one text in place of a list, or a name that does not exist."""
 
 
 class BundleError(RegardError):

@@ -7,7 +7,7 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
@@ -221,7 +221,7 @@ def first_error(root: type[BaseModel], error: ValidationError) -> str:
     path = [str(part) for part in first["loc"]]
     key = ".".join(path)
     if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; {_suggestion(root, path)}"
+        return f"unknown key {key!r}; {_suggestion(root, path, first.get('input'))}"
     context = first.get("ctx", {})
     if first["type"] == "union_tag_invalid":
         tag = str(context["discriminator"]).strip("'")
@@ -242,7 +242,7 @@ def _not_a_table(key: str, value: Any) -> str:
     return f"{key} = {value!r}: expected a table of settings, [{key}], or one of them, {key}.NAME"
 
 
-def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:
+def _suggestion(root: type[BaseModel], path: Sequence[str], value: Any = None) -> str:
     """A hint for an unknown key: the nearest valid name, the table that has it, or all valid names."""
     *tables, name = path
     groups = groups_at(root, tables)
@@ -257,11 +257,20 @@ def _suggestion(root: type[BaseModel], path: Sequence[str]) -> str:
     elsewhere = [
         f"{table}.{name}"
         for table, field in reversed(root.model_fields.items())  # the data come first, and are meant least often
-        if any(name in group.model_fields for group in groups_of(field))
+        if any(_may_hold(group, name, value) for group in groups_of(field))
     ]
     if elsewhere and not tables:
         return f"did you mean {' or '.join(map(repr, elsewhere))}?"
     return f"did you mean {near[0]!r}?" if near else f"valid here: {', '.join(sorted(valid_names))}"
+
+
+def _may_hold(group: type[BaseModel], name: str, value: Any) -> bool:
+    """Whether a group has a setting of this name that may have this value. A name of another kind of network may be meant too."""
+    if name not in group.model_fields:
+        return False
+    field = group.model_fields[name]
+    listed = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return len(listed) < 2 or value in listed  # one alone is the name of the group itself
 
 
 def groups_at(root: type[BaseModel], path: Sequence[str]) -> list[type[BaseModel]]:

@@ -44,7 +44,10 @@ def test_a_run_named_by_a_relative_path(run: Path, monkeypatch: pytest.MonkeyPat
 
 def test_there_is_no_pointer(run: Path) -> None:
     assert read_pointer(run, "best") is None
-    with pytest.raises(BundleError, match="run: a run without a checkpoint yet"):
+    with pytest.raises(BundleError, match=r"run: a run without a checkpoint yet; .* reach its first one$"):
+        find_bundle(run)
+    (run / "config.json").write_text('{"train": {"validate_every": 1500, "save_every": 2000}}', encoding="utf-8")
+    with pytest.raises(BundleError, match="reach its first one, after step 1,500, or stop it with Ctrl-C"):
         find_bundle(run)
 
 

@@ -213,7 +213,8 @@ def test_output_that_goes_nowhere(small_run: Path) -> None:
 
 
 def test_things_a_newcomer_tried(command, small_run: Path, files: Path, tmp_path: Path) -> None:
-    assert "no such directory" in complaint(command("translate", small_run, "-o", tmp_path / "no/x", stdin="je\n"))
+    assert command("translate", small_run, "-o", tmp_path / "new/x", stdin="je\n").code == 0, "the folder is made"
+    assert (tmp_path / "new/x").read_text(encoding="utf-8").count("\n") == 1
     assert "only once" in complaint(command("score", small_run, "--src", "-", "--tgt", "-", stdin="a\nb\n"))
     assert "--sample" in complaint(command("translate", small_run, "--top-p", "0.5", stdin="je\n"))
     (files / "scalar.toml").write_text("train = 3\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import SMALL, Result
-from regard.cli.demo import COMMANDS, SENTENCES
+from regard.cli.demo import COMMANDS, DEMO, SENTENCES
 from regard.data.pocket.corpus import pocket_split, vocabulary
 
 
@@ -64,3 +64,8 @@ def test_its_sentences_are_of_words_that_it_knows() -> None:
     asked = [text for command in COMMANDS for text in re.findall('"(.*?)"', command)]
     assert len(asked) == len(COMMANDS)
     assert vocabulary([*SENTENCES, *asked]) <= known
+
+
+def test_it_is_bounded_by_steps_and_the_clock_is_a_last_resort() -> None:
+    limits = DEMO["train"]
+    assert limits["max_steps"] * 2 < 60 * limits["minutes"]  # two seconds for a step: it takes a tenth of one

@@ -133,3 +133,11 @@ def test_threads_and_destructors_that_fail_are_one_line(command, monkeypatch: py
     assert lines[0] == rf"regard: warning: a thread failed: ValueError: in a \x1b thread; {HINT}"
     assert lines[1].startswith(r"regard: warning: ignored: ValueError: in a \x1b destructor")
     assert len(lines) == 2
+
+
+@pytest.mark.parametrize("verb", ["translate", "classify"])
+def test_a_text_as_an_argument_is_told_how_to_be_given(command, verb: str) -> None:
+    result = command(verb, "runs/none", "some text")
+    assert result.code == 2
+    piped = f'; the text is piped, echo "TEXT" | regard {verb} DIR, or read from a file, regard {verb} DIR -i FILE'
+    assert piped in result.err

@@ -73,6 +73,10 @@ def test_every_sampling_option(home: Path, command: Command) -> None:
         result = command("generate", home / "trained", "show", *search, "--max-length", "5")
         assert result.code == 0, result.err
         assert result.out.count("show") == 1 + search.count("-n")
+        assert ("the most probable, 20 nodes" in result.err) == ("--exact" in search)
+    proved = command("generate", home / "counted", "show me my", "--exact", "--json")
+    assert json.loads(proved.out)["proof"]["proved"]
+    assert "most probable of all" in proved.err
 
 
 def test_exhaustive_search_is_the_best_of_all_texts(home: Path, command: Command) -> None:

@@ -98,7 +98,9 @@ def test_an_ensemble_with_itself_is_itself(command, small_run: Path) -> None:
         (["--ensemble", "/nowhere"], "/nowhere"),
         (["--stop-after", "0"], "stop_after = 0"),
         (["--stop-after", "2", "--sample"], "stop_after = 2"),
-        (["--exhaustive"], "give a small max_length"),
+        (["--exhaustive"], "give a small max_length; 1 if the vocabulary has thousands of pieces"),
+        (["--exact", "--nbest", "9"], "nbest = 9: exact search has one answer; leave it out"),
+        (["--suppress", "zzzzz"], "where a word may be several pieces"),
         (["--exhaustive", "--max-length", "9"], "use beam search"),
         (["--exact", "--with-phrases"], "phrases are for beam search"),
     ],
@@ -123,3 +125,28 @@ def test_the_examples_of_the_page(command, small_run: Path, given: str, flags: s
     assert result.code == 0
     assert len(result.out.splitlines()) == (3 if "--nbest" in flags else 1)
     assert "warning" not in result.err
+
+
+def test_a_piece_inside_of_words_is_not_the_word(command, small_run: Path) -> None:
+    pieces = set(regard.load(small_run).tokenizers.target.vocabulary.pieces)
+    both = min(piece for piece in pieces if f"▁{piece}" in pieces)
+    word = min(piece for piece in pieces if piece[:1] == "▁" and piece[1:] and piece[1:] not in pieces)
+    inside = command("translate", small_run, "--suppress", both, stdin="je dors\n")
+    assert inside.code == 0
+    assert (
+        f"note: --suppress {both}: suppressed inside of words only; as a word of its own it is '▁{both}'" in inside.err
+    )
+    assert "note" not in command("translate", small_run, "--suppress", f"▁{both}", stdin="je dors\n").err
+    unknown = command("translate", small_run, "--suppress", word[1:], stdin="je dors\n")
+    assert unknown.code == 2
+    assert f"as a word of its own it is {word!r}" in unknown.err
+
+
+def test_a_folder_for_results_is_made(command, small_run: Path, tmp_path: Path) -> None:
+    result = command("translate", small_run, "-o", tmp_path / "new/folder/out", stdin="je dors\n")
+    assert result.code == 0, result.err
+    assert (tmp_path / "new/folder/out").read_text(encoding="utf-8").count("\n") == 1
+    (tmp_path / "file").touch()
+    refused = command("translate", small_run, "-o", tmp_path / "file/out", stdin="je dors\n")
+    assert refused.code == 2
+    assert refused.err.startswith(f"regard: {tmp_path / 'file/out'}: ")  # the name that was given

@@ -46,7 +46,8 @@ def test_typing_is_not_overwritten(command, small_run, classifier, verb: str) ->
     expected = command(verb, model, *options, stdin=text).out
     code, written = on_terminal(verb, model, *options, typed=text.encode() + b"\x04")
     assert code == 0
-    assert sorted(Screen(written).shown) == sorted([*LINES, *expected.splitlines()])
+    hint = "type a line and press Enter; Ctrl-D ends"
+    assert sorted(Screen(written).shown) == sorted([*LINES, *expected.splitlines(), hint])
     assert "━" not in written
     assert "\x1b" not in written
 

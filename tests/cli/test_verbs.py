@@ -168,3 +168,8 @@ TINY = [
     *("--set", "text.kind=word", "--set", "text.vocabulary=50", "--set", "model.layers=1", "--set", "model.width=16"),
     *("--set", "model.heads=2", "--set", "model.feed_forward=16", "--set", "train.max_steps=3"),
 ]
+
+
+@pytest.mark.parametrize("verb", ["train", "translate", "evaluate", "explain", "data check", "sweep", "generate"])
+def test_help_names_no_type_of_python(command, verb: str) -> None:
+    assert "list[" not in command(*verb.split(), "--help").out

@@ -285,3 +285,31 @@ def test_runs_of_two_tasks_are_refused(tmp_path: Path) -> None:
     one, other = result(finished_classifier(tmp_path / "labels")), result(finished_run(tmp_path / "pairs"))
     with pytest.raises(DataError, match=r"pairs: its task is to translate, but that of .*labels is to classify"):
         compare_runs([one, other])
+
+
+def test_p_of_one_run_each_is_flagged(comparison: Comparison, tmp_path: Path) -> None:
+    runs = [
+        finished_run(tmp_path / name, settings(1, norm=name), wrong=[number])
+        for number, name in enumerate(("pre", "post"))
+    ]
+    single = notes(compare_runs([result(run) for run in runs], resamples=RESAMPLES))
+    assert any(note.startswith("one run each: p is about the sentences, not about the seeds") for note in single)
+    mixed = [note for note in notes(comparison) if "not about the seeds" in note]
+    assert [note.partition(": p is")[0] for note in mixed] == ["one run: norm=post"]
+
+
+def test_other_positions_beside_other_scores_are_told(tmp_path: Path) -> None:
+    def told(**model: str) -> list[str]:
+        changes = [{"model": {"score": score, **model}} for score in ("scaled_dot", "additive")]
+        runs = [finished_run(tmp_path / f"{number}{len(model)}", change) for number, change in enumerate(changes)]
+        return [note for note in notes(compare_runs([result(run) for run in runs])) if "model.positions" in note]
+
+    assert [note.partition(",")[0] for note in told()] == ["model.positions differs too (rotary"]
+    assert told(positions="sinusoidal") == []
+
+
+def test_a_huge_name_of_a_row_is_cut_in_tables(tmp_path: Path) -> None:
+    runs = [finished_run(tmp_path / name, {"data": {"src": f"{name * 300}.fr", "tgt": "b.en"}}) for name in "xy"]
+    comparison = compare_runs([result(run) for run in runs], resamples=RESAMPLES)
+    assert all(len(cells[0]) <= 120 for table in tables(comparison) for cells in table.cells)
+    assert "x" * 300 in comparison_to_json(comparison)

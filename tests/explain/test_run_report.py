@@ -36,6 +36,7 @@ class ToyTask:
     """A task of an extension: only what a report may ask of it."""
 
     name = "toy"
+    scores = ()
     bundle = ToyBundle
     results = ResultFile("toys.jsonl", None, ("toys", "toys"))
     loads: ClassVar[list[Any]] = []

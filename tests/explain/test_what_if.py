@@ -116,7 +116,7 @@ def test_every_change_is_told() -> None:
 
 def test_mistakes_are_named() -> None:
     model = trained_model()
-    with pytest.raises(ConfigError, match="no word 'chien'; its words are la, pomme"):
+    with pytest.raises(ConfigError, match="no word 'chien'; its words are 'la', 'pomme'"):
         model.explain(TEXT, parts=(), changes=[Change(mask="chien")])
     with pytest.raises(ConfigError, match="layer 3, head 1: this model has 2 layers"):
         model.explain(TEXT, parts=(), changes=[Change(head=("cross", 2, 0))])
@@ -170,3 +170,26 @@ def test_an_edit_of_a_later_step_waits_for_it() -> None:
     [changed] = blind.translate([TEXT], beam=1)
     assert changed.tokens[:2] == plain.tokens[:2]
     assert changed.logprob != pytest.approx(plain.logprob, abs=1e-6)
+
+
+def changed_source(text: str, change: Change) -> str:
+    return trained_model().explain(text, target=TARGET, changes=[change], parts=()).what_if[0].source
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("la pomme est rouge.", "rouge", "la pomme est verte."),  # its full stop stays
+        ("la pomme est rouge.", "rouge.", "la pomme est verte"),  # given with it, it is replaced with it
+        ("la pomme est Rouge ?", "rouge", "la pomme est verte ?"),
+        ("Rouge, la pomme est rouge", "rouge", "Rouge, la pomme est verte"),  # the word as it is written comes first
+    ],
+)
+def test_a_word_is_found_without_its_final_punctuation_and_case(text: str, word: str, expected: str) -> None:
+    assert changed_source(text, Change(replace=(word, "verte"))) == expected
+
+
+def test_a_word_that_may_be_two_is_refused() -> None:
+    told = r"several words like 'rouge'; its words are 'Rouge,', 'la', 'pomme,', 'Rouge'"
+    with pytest.raises(ConfigError, match=told):
+        changed_source("Rouge, la pomme, Rouge", Change(mask="rouge"))

@@ -79,7 +79,7 @@ def test_scores_as_a_line() -> None:
         "set": "test",
     }
     assert ", ".join(shown_scores(values)) == (
-        "BLEU 31.20, chrF 50.00, exact match 12.3 %, perplexity 7.123, 40.13 per word, 2.000 per byte, 1.000 bits per byte, "
+        "BLEU 31.20, chrF 50.00, exact match 12.3 %, perplexity 7.123 per token, 40.13 per word, 2.000 per byte, 1.000 bits per byte, "
         "accuracy 90.0 %, F1 0.876, alignment error rate 0.083"
     )
 

@@ -6,7 +6,7 @@ import pytest
 
 from regard.errors import SearchError
 from regard.search.exhaustive import LARGEST_SPACE, exhaustive
-from search.toy import ToyStepper, padded, random_sources
+from search.toy import TableStepper, ToyStepper, padded, random_sources
 
 
 def spelled(stepper: ToyStepper, source: list[int], vocabulary: int, max_length: int) -> dict[tuple[int, ...], float]:
@@ -55,3 +55,48 @@ def test_a_space_that_is_too_large_is_refused_with_its_size() -> None:
     assert "\n" not in message
     with pytest.raises(SearchError, match=r"about 10\^88.*use beam search"):
         exhaustive(ToyStepper(60, 0), padded([[1]]), max_length=50)
+
+
+TIES = {(): [0.0, 0.5, 0.5], (1,): [0.25, 0.375, 0.375], (2,): [0.25, 0.375, 0.375]}
+SHUT = {
+    (): [0.0, 0.5, 0.5],
+    **{(first,): [0.0, 0.25, 0.75] for first in (1, 2)},
+    **{(first, second): [0.0, 0.5, 0.5] for first in (1, 2) for second in (1, 2)},
+}
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_ties_have_one_order_whatever_the_number_of_answers(alpha: float) -> None:
+    """Shorter first, then by token ids: the first n of a list of m are the list of n."""
+    stepper = TableStepper(3, TIES)
+    [every] = exhaustive(stepper, padded([[1]]), max_length=2, alpha=alpha, nbest=10)
+    pairs = [(1, 1), (1, 2), (2, 1), (2, 2)]  # of probability 3/16 each
+    assert [each.tokens for each in every] == [*pairs, (1,), (2,)]
+    for nbest in range(1, 7):
+        [best] = exhaustive(stepper, padded([[1]]), max_length=2, alpha=alpha, nbest=nbest)
+        assert best == every[:nbest]
+
+
+def test_many_ties_keep_their_order() -> None:
+    """Of 3,000 equally probable tokens the first are told, which a partial sort would not promise."""
+    stepper = TableStepper(3_001, {(): [0.0] + [1 / 3_000] * 3_000})
+    for nbest in (1, 2, 40):
+        [best] = exhaustive(stepper, padded([[1]]), max_length=1, nbest=nbest)
+        assert [each.tokens for each in best] == [(token,) for token in range(1, nbest + 1)]
+
+
+def test_if_nothing_can_end_the_best_cut_ones_are_told() -> None:
+    expected = [(1, 2), (2, 2), (1, 1), (2, 1)]  # 3/8, 3/8, 1/8, 1/8
+    for nbest in (1, 3, 9):
+        [best] = exhaustive(TableStepper(3, SHUT), padded([[1]]), max_length=2, nbest=nbest)
+        assert [each.tokens for each in best] == expected[:nbest]
+        assert not any(each.finished for each in best)
+
+
+def test_cut_ones_follow_those_that_ended() -> None:
+    """(1,) ends with probability 1/4; (2,) cannot end, and is cut."""
+    table = {(): [0.0, 0.25, 0.75], (1,): [1.0, 0.0, 0.0], (2,): [0.0, 0.5, 0.5]}
+    [best] = exhaustive(TableStepper(3, table), padded([[1]]), max_length=1, nbest=5)
+    assert [(each.tokens, each.finished) for each in best] == [((1,), True), ((2,), False)]
+    [one] = exhaustive(TableStepper(3, table), padded([[1]]), max_length=1, nbest=1)
+    assert one == best[:1]

@@ -10,7 +10,7 @@ import pytest
 from regard.cli.generate import generate
 from regard.cli.search_flags import search_options
 from regard.cli.translate import translate
-from regard.errors import ConfigError
+from regard.errors import ConfigError, SearchError
 from regard.search.options import FIELDS, SearchKeywords, SearchOptions, default_of, given_in_vain
 
 OTHERS: dict[str, Any] = {  # a value of every option that is not its default, and the search that it needs
@@ -97,3 +97,35 @@ def test_the_command_line_knows_its_flags_without_heavy_imports() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"temperature": 2.0},
+            "temperature = 2.0: has no effect without sample= or mbr=; add it, or leave temperature out",
+        ),
+        ({"top_k": 3, "exact": True}, "top_k = 3: has no effect without sample= or mbr=; add it, or leave top_k out"),
+        ({"diversity": 2.0}, "diversity = 2.0: has no effect without groups=; add it, or leave diversity out"),
+        ({"temperature": "hot"}, "temperature = 'hot': must be a number"),
+        ({"alpha": None}, "alpha = None: must be a number"),
+        ({"sample": "no"}, "sample = 'no': must be True or False"),
+        ({"suppress": 5}, "suppress = 5: must be a list of pieces"),
+    ],
+)
+def test_options_that_do_nothing_or_have_another_type(given: Any, message: str) -> None:
+    """The rule of the flags holds for the keywords too."""
+    with pytest.raises(SearchError) as refused:
+        SearchOptions(**given)
+    assert str(refused.value) == message
+
+
+def test_docstrings_name_every_option() -> None:
+    from regard.tasks.generate.writer import Writer
+    from regard.tasks.translate.translator import Translator
+
+    for documented in (SearchOptions, Translator.translate, Writer.generate):
+        text = inspect.getdoc(documented) or ""
+        assert all(f"\n    {name} = {field.default!r}: " in text for name, field in FIELDS.items())
+        assert "--" not in text

@@ -110,5 +110,5 @@ def test_a_text_has_a_limited_number_of_phrases(echo: Callable[..., Translator])
 
 
 def test_a_piece_of_a_million_characters_is_compared_by_its_beginning(learned: Callable[..., TokenizerPair]) -> None:
-    with pytest.raises(SearchError, match="no piece of the vocabulary; did you mean"):
+    with pytest.raises(SearchError, match=r"no piece of the vocabulary, .*did you mean"):
         suppressed_ids(learned("char").source.vocabulary, ["étudiant" * 200_000])

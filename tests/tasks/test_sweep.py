@@ -10,7 +10,7 @@ from regard.errors import ConfigError, TrainError
 from regard.extensions import LOADED, ExtensionUse
 from regard.tasks.runs import is_done
 from regard.tasks.settings import parse_settings
-from regard.tasks.sweep import grid, places, split_values
+from regard.tasks.sweep import grid, places, positions_note, split_values
 from regard.training.config import RunSettings
 
 
@@ -126,3 +126,13 @@ def test_a_changed_extension_is_to_be_restored(tmp_path: Path, monkeypatch: pyte
         TrainError, match=r"'fedcba98'\); restore the file toys\.py that it began with, or choose another"
     ):
         places([cell], tmp_path)
+
+
+def test_cells_whose_scores_read_other_positions_are_told() -> None:
+    note = positions_note(grid({}, ["model.score=scaled_dot,additive"]))
+    assert note is not None
+    assert "(rotary, sinusoidal)" in note
+    for alike in (["model.score=scaled_dot,cosine"], ["model.score=additive,concat"]):
+        assert positions_note(grid({}, alike)) is None
+    assert positions_note(grid({}, ["model.score=scaled_dot,additive", "model.positions=sinusoidal"])) is None
+    assert positions_note(grid({}, ["model.positions=rotary,sinusoidal"])) is None  # that is what was asked for

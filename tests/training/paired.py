@@ -41,6 +41,7 @@ class PairedTeam:
     """One member of the two."""
 
     size = MEMBERS
+    steps_ahead = 0
 
     def __init__(self, meeting: Meeting, number: int, job: TrainingJob) -> None:
         self._meeting, self._number, self.first = meeting, number, number == 0
@@ -63,6 +64,9 @@ class PairedTeam:
                 value = compute()
         result: Result = self._meeting.exchange(self._number, value)[0]
         return result
+
+    def prepare(self, info: StepInfo, batches: list[Numbers]) -> None:
+        """Nothing is made ahead."""
 
     def gradient(self, info: StepInfo, batches: list[Numbers]) -> Sums:
         examples, seed = self._worker.objective.examples, self._worker.train.seed

@@ -267,6 +267,7 @@ def test_a_second_signal_ends_the_run_at_once(
         time.sleep(0.02)
     assert child.wait() == 128 + number
     assert "Traceback" not in child.said()
+    assert "ended at once: the steps since the last checkpoint are lost" in child.said()
     assert newest_valid(tmp_path / "run") == (None if step is None else checkpoint_name(step), [])
     gate.open()
     finish(undisturbed, tmp_path, start)
@@ -304,6 +305,12 @@ def test_a_signal_before_and_after_the_steps(
     assert "Traceback" not in child.said()
     assert (tmp_path / "run/checkpoints").exists() == (moment == "final evaluation")
     if number == signal.SIGINT:
+        [kept] = [line for line in child.said().splitlines() if line.startswith("interrupted ")]
+        if moment == "final evaluation":
+            assert f"the trained model is kept in {tmp_path / 'run'}" in kept
+            assert f"`regard resume {tmp_path / 'run'}` makes the evaluation" in kept
+        else:
+            assert "before training began" in kept
         assert leftovers(tmp_path) == []
         assert (tmp_path / "run").exists() == (moment == "final evaluation")
     finish(undisturbed, tmp_path, start)

@@ -10,9 +10,9 @@ from regard.bundle.config import BundleSettings, parse_config
 from regard.bundle.header import read_header
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import MANIFEST, MEND, FileCheck, Manifest, open_manifest
-from regard.bundle.opened import FOR_RESUMING, REQUIRED, STATE_FILE
+from regard.bundle.opened import FOR_RESUMING, REQUIRED, STATE_FILE, OpenBundle
 from regard.bundle.weights import WEIGHTS, check_weights, tensor_shapes
-from regard.errors import BundleError, TextError
+from regard.errors import BundleError, TextError, shown
 from regard.models.shapes import Shapes
 from regard.text.build import CONFIG_FILE, read_tokenizer_settings
 
@@ -50,12 +50,31 @@ def describe(path: str | Path, classes: Mapping[str, type[BundleSettings]]) -> d
     }
 
 
+def summary(kind: str, bundle: OpenBundle | None, network: object | None) -> str:
+    """A served model in one line: its class `kind`, task, network, languages, parameters and path. It loads no weights.
+
+    `network`: named if there is no bundle.
+    """
+    if bundle is None:
+        return f"<{kind} around {'a network' if network is None else type(network).__name__}>"
+    config = bundle.config
+    languages = [shown(language) for language in config.languages.model_dump().values() if language]
+    count = sum(math.prod(shape) for shape in _shapes(bundle.directory, config).values())
+    facts = [config.task, getattr(config.model, "kind", type(config.model).__name__), " -> ".join(languages)]
+    size = f"{count:,} {'numbers' if config.counted else 'parameters'}"
+    return f"<{kind}: {', '.join(filter(None, [*facts, size]))}, {shown(bundle.given or bundle.directory)}>"
+
+
 def _parameters(directory: Path, config: BundleSettings) -> dict[str, Any]:
     """The number of parameters, in total and by part; tied ones count once."""
     parts: Counter[str] = Counter()
-    for name, shape in (_table_shapes(directory) if config.counted else tensor_shapes(config)).items():
+    for name, shape in _shapes(directory, config).items():
         parts[name.split(".")[0]] += math.prod(shape)
     return {"total": parts.total(), "parts": dict(parts)}
+
+
+def _shapes(directory: Path, config: BundleSettings) -> Shapes:
+    return _table_shapes(directory) if config.counted else tensor_shapes(config)
 
 
 def _table_shapes(directory: Path) -> Shapes:

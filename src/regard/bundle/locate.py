@@ -11,7 +11,7 @@ from regard.bundle.manifest import MANIFEST, reading
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, FileError
 from regard.files import write_whole
-from regard.foreign import read_text, refuse_exhausted
+from regard.foreign import parse_json, read_text, refuse_exhausted
 
 CHECKPOINTS = "checkpoints"
 LOCK = ".lock"  # in a run: locked while a process trains it
@@ -42,8 +42,20 @@ def _find_bundle(directory: Path) -> Path:
         if target is not None:
             return target
     if (directory / CHECKPOINTS).is_dir():
-        raise BundleError(f"{directory}: a run without a checkpoint yet; let `regard train` reach its first one")
+        raise BundleError(
+            f"{directory}: a run without a checkpoint yet; let `regard train` reach its first one{_first_checkpoint(directory)}"
+        )
     raise BundleError(f"{directory}: neither a bundle (no {MANIFEST}) nor a run (no `best` or `latest` pointer)")
+
+
+def _first_checkpoint(run: Path) -> str:
+    """When the first checkpoint of a run comes, as the end of a sentence; empty if its config.json does not say it."""
+    try:
+        train = parse_json(read_text(run / "config.json", root=run), run / "config.json")["train"]
+        steps = [int(train[name]) for name in ("validate_every", "save_every")]
+    except (OSError, UnicodeDecodeError, FileError, KeyError, TypeError, ValueError):
+        return ""
+    return f", after step {min(steps):,}, or stop it with Ctrl-C, which saves one"
 
 
 def write_pointer(run: Path, name: Pointer, target: str | Path) -> None:

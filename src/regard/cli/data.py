@@ -21,11 +21,13 @@ def _group() -> None:
 
 
 def check(
-    src: Annotated[list[str] | None, typer.Option(help="Source text; may be repeated.")] = None,
-    tgt: Annotated[list[str] | None, typer.Option(help="Target text; as often as --src.")] = None,
+    src: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Source text; may be repeated.")] = None,
+    tgt: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Target text; as often as --src.")] = None,
     pairs: Annotated[
         list[str] | None,
-        typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."),
+        typer.Option(
+            metavar="FILE", help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."
+        ),
     ] = None,
     src_lang: Annotated[str | None, typer.Option(help="Source language, for .tmx and .jsonl.")] = None,
     tgt_lang: Annotated[str | None, typer.Option(help="Target language, for .tmx and .jsonl.")] = None,

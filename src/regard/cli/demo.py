@@ -15,7 +15,13 @@ DEMO: dict[str, Any] = {
     "data": {"pocket": 100_000},
     "text": {"vocabulary": 3000},
     "model": {"preset": "tiny", "layers": 2, "dropout": 0.0},  # sentences hardly repeat: there is nothing to overfit
-    "train": {"minutes": 2.95, "label_smoothing": 0.05, "validate_every": 400, "save_every": 400},
+    "train": {
+        "max_steps": 1700,  # about three minutes of two idle cores; a slow or busy machine takes longer and learns as much
+        "minutes": 60.0,
+        "label_smoothing": 0.05,
+        "validate_every": 400,
+        "save_every": 400,
+    },
 }
 SENTENCES = ("je suis étudiant", "il m'a entarté", "Le chat noir dort.", "Est-ce que tu parles anglais ?")
 COMMANDS = (

@@ -20,12 +20,14 @@ def evaluate(
     bundle: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="A run or a bundle.")] = None,
     src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
     ref: Annotated[
-        list[str] | None, typer.Option(help="Reference translations, line by line; repeat it for several references.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Reference translations, line by line; repeat it for several references."),
     ] = None,
     hyp: Annotated[
         list[str] | None,
         typer.Option(
-            help="Translations of any system, line by line, in place of DIR; repeat it to test others against the first."
+            metavar="FILE",
+            help="Translations of any system, line by line, in place of DIR; repeat it to test others against the first.",
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
@@ -34,7 +36,10 @@ def evaluate(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="Only this score of translations, such as bleu, chrf, ter or exact_match; may be repeated."),
+        typer.Option(
+            metavar="SCORE",
+            help="Only this score of translations, such as bleu, chrf, ter or exact_match; may be repeated.",
+        ),
     ] = None,
     resamples: Annotated[
         int,

@@ -23,7 +23,8 @@ def explain(
         list[Path] | None, typer.Option(metavar="DIR", help="Another run or bundle, side by side; may be repeated.")
     ] = None,
     prefix: Annotated[
-        list[str] | None, typer.Option(help="What if the translation began with this? May be repeated, as the others.")
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What if the translation began with this? May be repeated, as the others."),
     ] = None,
     replace: Annotated[
         list[str] | None, typer.Option(metavar="WORD=OTHER", help="What if this source word were another?")

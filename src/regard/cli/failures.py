@@ -56,7 +56,7 @@ def _described(error: BaseException, command_path: list[str]) -> tuple[str, int]
         return str(error), USER_MISTAKE
     if hasattr(error, "format_message"):  # typer's complaint about the command line
         help_text = f"({' '.join(['regard', *command_path])} --help shows what is possible)"
-        return f"{_usage_message(error)} {help_text}", USER_MISTAKE
+        return f"{_usage_message(error)}{_hint(error, command_path)} {help_text}", USER_MISTAKE
     if is_out_of_memory(error):
         fix = "use a smaller model, batch or beam, or a machine with more memory"
         return f"out of memory{_in_brackets(error)}; {fix}; {HINT}", FAILED
@@ -82,6 +82,14 @@ def _usage_message(error: Any) -> str:
     first = cause.errors()[0]
     complaint = first["msg"].partition(", unable to parse")[0]
     return f"{'/'.join(error.param.opts)} {shown(first['input'])}: {complaint[:1].lower()}{complaint[1:]}"
+
+
+def _hint(error: Any, command_path: list[str]) -> str:
+    """How to give a text to a verb that takes it from standard input, if it was given as an argument."""
+    if command_path not in (["translate"], ["classify"]) or "extra argument" not in str(error.format_message()):
+        return ""
+    verb = f"regard {command_path[0]} DIR"
+    return f'; the text is piped, echo "TEXT" | {verb}, or read from a file, {verb} -i FILE'
 
 
 def flush_output() -> None:

@@ -40,6 +40,10 @@ def generate(
 
     if beam < 0:
         raise SearchError(f"beam = {beam}: must be 0, which draws, or more")
+    if search["exact"] and samples > 1:
+        raise SearchError(
+            f"-n {samples}: exact search has one answer; leave -n out, or use --beam {samples} instead of --exact"
+        )
     searches = beam or search["mbr"] or search["exact"] or search["exhaustive"]
     options = flags.search_options(
         {**search, "beam": max(1, beam), "nbest": samples, "sample": not searches, "max_length": max_length}
@@ -68,7 +72,12 @@ def _read_prompt(prompt: str) -> str:
 
 
 def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "Iterator[Generation]":
-    """The texts in the order in which they are printed: samples by number, search results best first."""
+    """The texts in the order in which they are printed: samples by number, search results best first.
+
+    The proof of an exact search goes to stderr.
+    """
+    from regard.cli.streams import print_status
+
     if options.sample:
         for number in range(options.nbest):
             [drawn] = writer.write([prompt], _options_of_text(options, number))
@@ -77,6 +86,8 @@ def _generations(writer: "Writer", prompt: str, options: "SearchOptions") -> "It
     else:
         [best] = writer.write([prompt], options)
         _warn_of_time(best, options)
+        if best.proof is not None:
+            print_status(f"regard: {best.proof}")
         yield from best.alternatives or (best,)
 
 
@@ -107,4 +118,5 @@ def _options_of_text(options: "SearchOptions", number: int) -> "SearchOptions":
 
 
 def _record(generation: "Generation") -> dict[str, object]:
-    return {name: value for name, value in asdict(generation).items() if name not in ("alternatives", "score")}
+    left_out = ("alternatives", "score") if generation.proof else ("alternatives", "score", "proof")
+    return {name: value for name, value in asdict(generation).items() if name not in left_out}

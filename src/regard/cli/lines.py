@@ -69,6 +69,8 @@ def process_lines(
 
     refuse_own_input(output_file, input_file)
     interactive = _is_typed(input_file)
+    if interactive and sys.stderr is not None and sys.stderr.isatty():
+        print_status("type a line and press Enter; Ctrl-D ends")
     source = _InputLines(input_file)
     with (
         hidden_bar() if _on_terminal(output_file) else nullcontext(),

@@ -2,12 +2,14 @@
 
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from regard.activity import Activity, activity
 from regard.cli.bar import clock
+from regard.cli.display import shown_activities
 from regard.cli.streams import print_status
 from regard.errors import shown
 from regard.metrics.scores import METRICS
@@ -31,6 +33,10 @@ class TrainingProgress:
         self._has_bar = sys.stderr is not None and sys.stderr.isatty()
         self._stage = ExitStack()
         self._activity: Activity | None = None
+        self.trained = False
+        """Whether training has come to its end: what follows is the final evaluation."""
+        self.by: str | None = None
+        """The score, or `loss`, that decides which validation is the best."""
 
     def __enter__(self) -> "TrainingProgress":
         return self
@@ -48,6 +54,10 @@ class TrainingProgress:
                 return
         if isinstance(event, Started | Stopped):  # the final evaluation is another activity
             self._end_stage()
+        if isinstance(event, Validated):
+            self.by = event.by
+        if isinstance(event, Stopped):
+            self.trained = event.reason != "interrupted"
         print_status(*_lines(event))
 
     def _step(self, event: Step) -> None:
@@ -89,10 +99,37 @@ class TrainingProgress:
         return f"{clock((time.monotonic() - self._began) * (1.0 - progress) / done)} left"
 
 
+@contextmanager
+def shown_training(task: str, out: Path) -> Iterator[TrainingProgress]:
+    """A listener for a run that Python code trains in `out`: it shows what `regard train` shows."""
+    from regard.tasks.runs import LOG
+    from regard.tasks.table import training_unit
+
+    print_status(f"training into {out}: its log is {out / LOG}")
+    with shown_activities(), TrainingProgress(training_unit(task)) as progress:
+        yield progress
+
+
+def is_watched() -> bool:
+    """Whether a person sees stderr: in a terminal or a notebook."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(shell, "kernel")
+
+
 def shown_scores(values: Mapping[str, Any]) -> list[str]:
     """The scores in `values` as text, such as "BLEU 31.20", in the order of `METRICS`."""
     names = [name for name, row in METRICS.items() if row.short is not None and values.get(name) is not None]
-    return [METRICS[name].line(values[name]) for name in names]
+    return [METRICS[name].line(values[name]) + (_unit(values) if name == "perplexity" else "") for name in names]
+
+
+def _unit(values: Mapping[str, Any]) -> str:
+    """The unit of a perplexity that stands beside one of another unit."""
+    return " per token" if values.get("perplexity_word") is not None else ""
+
+
+def score_name(name: str) -> str:
+    """The heading of a score; `loss` as it is."""
+    return METRICS[name].table_heading if name in METRICS else name
 
 
 def _sample(text: str) -> str:
@@ -115,17 +152,19 @@ def _lines(event: Event) -> list[str]:
         # a model fitted by counting has no parameters yet
         size = f"{event.parameters:,} parameters, " if event.parameters else ""
         pieces = f"vocabulary {' / '.join(f'{size:,}' for size in event.vocabulary)}, " if event.vocabulary else ""
-        machine = f"{event.device}, {_plural(event.threads, 'thread')}"
+        precision = f", {event.precision}" if event.precision else ""
+        machine = f"{event.device}, {_plural(event.threads, 'thread')}{precision}"
         first = f"{size}{_plural(event.examples, 'training example')}{skipped}; {pieces}{machine}"
         resumed = [f"resumed after step {event.step:,}"] if event.resumed else []
         return [first, *resumed, *(f"note: {note}" for note in event.notes)]
     if isinstance(event, Validated):
         name = f"step {event.step}" if event.step else "the base"
-        star = " (best so far)" if event.best and event.step else ""
+        by = "" if event.by is None else f", by {score_name(event.by)}"
+        star = f" (best so far{by})" if event.best and event.step else ""
         decoded = any(METRICS[name].judges == "translations" for name in event.scores if name in METRICS)
         greedy = " by greedy search" if decoded else ""  # the final scores are of a beam
         return [
-            f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}"
+            f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}{_unit(event.scores)}"
             f"{''.join(f', {score}' for score in shown_scores(event.scores))}{greedy}{star}",
             *(
                 line
@@ -137,7 +176,10 @@ def _lines(event: Event) -> list[str]:
         return ["stopping after this validation; Ctrl-C again stops now"]
     if isinstance(event, Stopped):
         end = f"stopped after {_plural(event.step, 'step')} and {clock(event.seconds)} of training: {event.reason}"
-        return [end] if event.reason == "interrupted" else [end, "evaluating the best checkpoint .."]
+        if event.reason == "interrupted":
+            return [end]
+        beyond = ", which the limit of minutes does not count" if event.reason == "minutes" else ""
+        return [end, f"evaluating the best checkpoint{beyond} .."]
     return []
 
 

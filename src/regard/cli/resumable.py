@@ -22,6 +22,7 @@ from regard.foreign import parse_json, read_text, refuse_exhausted, regular_hand
 from regard.settings import Record
 
 FORMAT = 1
+PARTIAL = ".partial"
 OR_DELETE = "or delete it to start anew"
 
 
@@ -39,7 +40,7 @@ class ResumableFile:
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
-        self.partial = path.with_name(f"{path.name}.partial")
+        self.partial = path.with_name(f"{path.name}{PARTIAL}")
         self.lines = 0
         """Input lines that are answered."""
         self.digest = ""
@@ -89,8 +90,8 @@ class ResumableFile:
             self._state_path.unlink(missing_ok=True)
             self._file.close()  # also releases the lock
 
-    def abandon(self) -> None:
-        """Keep a partial file that can be resumed or is not ours; delete an empty one."""
+    def abandon(self, *, interrupted: bool = False) -> None:
+        """Keep a partial file that can be resumed or is not ours; delete an empty one. interrupted: by Ctrl-C."""
         if not self.lines and not self._unverified:
             self.partial.unlink(missing_ok=True)
             self._state_path.unlink(missing_ok=True)
@@ -98,8 +99,11 @@ class ResumableFile:
             self._file.close()
         if self.lines and not self._unverified:
             print_status(
-                f"{self.lines:,} lines are done and kept in {self.partial}; the same command goes on from there"
+                f"{self.lines:,} {'line is' if self.lines == 1 else 'lines are'} done and kept in {self.partial}; "
+                "the same command goes on from there"
             )
+        elif interrupted and not self._unverified:
+            print_status(f"interrupted before the first lines were done; {self.path} was not written")
 
     def _open_locked(self) -> BinaryIO:
         """The partial file, open for appending and locked against other processes."""
@@ -125,7 +129,8 @@ class ResumableFile:
 
 def _appending_handle(path: Path) -> int:
     """The handle of a file that is appended to; it is made if there is none. A pipe is refused, not waited for."""
-    with disk_errors(path):
+    with disk_errors(path.with_name(path.name.removesuffix(PARTIAL))):  # the name that the user gave
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             return regular_handle(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         except FileError as error:
@@ -140,8 +145,8 @@ def resumable(path: Path, settings: Mapping[str, Any]) -> Iterator[ResumableFile
         file.resume()
         yield file
         file.finish()
-    except BaseException:
-        file.abandon()
+    except BaseException as error:
+        file.abandon(interrupted=isinstance(error, KeyboardInterrupt))
         raise
 
 

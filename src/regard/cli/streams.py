@@ -88,6 +88,7 @@ def open_output(path: str | None) -> Iterator[TextIO]:
         target = resolve_link(path)
         staging = target.with_name(f"{target.name}{STAGING_MARK}{os.getpid()}")
         with disk_errors(Path(path)):
+            target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with _open_text(staging, compressed=path.endswith(".gz")) as file:
                     yield file

@@ -42,7 +42,7 @@ def sweep(
     from regard.cli.streams import open_output, print_status
     from regard.errors import ConfigError, shown
     from regard.tasks.runs import is_done
-    from regard.tasks.sweep import grid, places
+    from regard.tasks.sweep import grid, places, positions_note
 
     if out is None or out == Path():
         raise ConfigError(
@@ -57,6 +57,8 @@ def sweep(
                 line = shown(shlex.join(["regard", *command]), LONGEST_COMMAND)
                 stream.write(f"{'# finished: ' if is_done(run) else ''}{line}\n")
         return
+    if (note := positions_note(cells)) is not None:
+        print_status(f"note: {note}")
     failed = _train(commands, directories, out, jobs)
     _print_comparison([run for run in directories if is_done(run)])
     if failed:

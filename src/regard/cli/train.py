@@ -1,11 +1,14 @@
 """`regard train`: trains a model into a run directory. The same command again resumes it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.train_flags import TrainFlags, with_train_flags
+
+if TYPE_CHECKING:
+    from regard.training.config import TrainConfig
 
 
 @with_train_flags
@@ -29,7 +32,7 @@ def train(
 
 def train_with_progress(values: dict[str, Any], out: Path, where: str = "settings") -> None:
     """Train with a progress bar and a summary on stderr. An interrupt exits the command."""
-    from regard.cli.progress import TrainingProgress
+    from regard.cli.progress import TrainingProgress, score_name
     from regard.cli.streams import print_status
     from regard.data.config import PairData
     from regard.extensions import loaded_files
@@ -45,7 +48,11 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     if isinstance(data, PairData) and not data.training_corpora:
         print_status("no data given: training on the pocket corpus, French to English")
     with TrainingProgress(training_unit(config.task)) as progress:
-        run = train_run(config, out, progress)
+        try:
+            run = train_run(config, out, progress)
+        except KeyboardInterrupt:
+            print_status(_interruption(out, trained=progress.trained))
+            raise
     if run.signal is not None:
         extensions = "".join(f" --extension {file}" for file in loaded_files())
         print_status(
@@ -56,12 +63,40 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     assert run.metrics is not None
     if run.reason == "finished":
         print_status(f"{out}: this run is finished; choose another --out for a new one")
+    if (cut := cut_short(config.train, run.metrics)) is not None:
+        print_status(f"note: {cut}")
     print_status(metrics_summary(run.metrics))
     if run.metrics.get("model") == checkpoint_name(0):
-        print_status(f"no validation was better than that of the base: {out} serves a copy of {config.train.start}")
+        given = None if config.train.select == "auto" else config.train.select
+        by = "" if (score := progress.by or given) is None else f", by {score_name(score)}"
+        print_status(f"no validation was better than that of the base{by}: {out} serves a copy of {config.train.start}")
     for note in run.metrics.get("notes", ()):
         print_status(f"note: {note}")
     print_status(f"report: {out / 'report.html'}")
+
+
+def _interruption(out: Path, *, trained: bool) -> str:
+    """What is kept of a run that is interrupted before or after its steps. trained: all of them are done."""
+    if trained:
+        return (
+            f"interrupted in the final evaluation; the trained model is kept in {out} and can be used. "
+            f"`regard resume {out}` makes the evaluation and the report, `regard evaluate {out}` gives scores on other text"
+        )
+    return f"interrupted before training began; run the same command again to train into {out}"
+
+
+def cut_short(config: "TrainConfig", metrics: dict[str, Any]) -> str | None:
+    """A note on a run that its time limit ended before its last step; None: it was not so."""
+    steps, minutes = config.max_steps, config.minutes
+    done, seconds = metrics.get("steps", 0), metrics.get("seconds", 0.0)
+    if steps is None or minutes is None or done >= steps or seconds < 60.0 * minutes:
+        return None
+    enough = f"{1.5 * minutes * steps / max(1, done):.2g}"
+    return (
+        f"the time limit (train.minutes = {minutes:g}) ended this run after {done:,} of its {steps:,} steps, so it has learned less "
+        "than it could; it cannot go on, because its learning rate has reached zero: train anew with more time, "
+        f"--out OTHER --set train.minutes={float(enough):g}"
+    )
 
 
 def metrics_summary(metrics: dict[str, Any]) -> str:

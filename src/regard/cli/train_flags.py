@@ -48,14 +48,18 @@ class TrainFlags:
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None
     src: Annotated[
-        list[str] | None, typer.Option(help="Source text, one sentence a line (.gz too); may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Source text, one sentence a line (.gz too); may be repeated."),
     ] = None
     tgt: Annotated[
-        list[str] | None, typer.Option(help="Target text, line by line its translation; as often as --src.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Target text, line by line its translation; as often as --src."),
     ] = None
     pairs: Annotated[
         list[str] | None,
-        typer.Option(help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."),
+        typer.Option(
+            metavar="FILE", help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."
+        ),
     ] = None
     valid_src: Annotated[str | None, typer.Option(help="Validation source; without it 1 % is held out.")] = None
     valid_tgt: Annotated[str | None, typer.Option(help="Validation target.")] = None

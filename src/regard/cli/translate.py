@@ -57,7 +57,8 @@ def translate(
     from regard.bundle.manifest import identity
     from regard.cli.align import read_method
     from regard.cli.lines import process_lines, quiet_if_typed
-    from regard.engine.constraints import ConstraintWarning
+    from regard.cli.streams import print_status
+    from regard.engine.constraints import ConstraintWarning, note_on_suppressed
     from regard.engine.input_length import TruncationWarning
 
     options = flags.search_options(search)
@@ -85,6 +86,9 @@ def translate(
         warnings.simplefilter("ignore", TruncationWarning)  # reported with the line's number
         warnings.simplefilter("ignore", ConstraintWarning)
         processor.check()
+        target = translator.tokenizers.target.vocabulary
+        if options.suppress and (note := note_on_suppressed(target, options.suppress)) is not None:
+            print_status(f"note: {note}")
         process_lines(processor, input_file, output_file, settings=resume_settings)
 
 
@@ -234,8 +238,7 @@ class TranslateLines:
         for missing in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
         if translation.proof is not None:
-            verdict = "most probable of all" if translation.proof.proved else "not proved to be the most probable"
-            yield f"regard: line {number + 1}: {verdict}, {translation.proof.nodes} nodes"
+            yield f"regard: line {number + 1}: {translation.proof}"
 
 
 def _load(bundles: list[Path], device: str, engine: str, precision: str) -> "Translator":

@@ -64,6 +64,8 @@ class PairExamples:
     ) -> None:
         self.corpus, self._tokenizers, self._dropout, self._links = corpus, tokenizers, dropout, links
         self._parts = parts
+        self.costly = dropout > 0.0
+        """Whether a batch takes so long to make that training makes it ahead, in a process of its own."""
 
     def __len__(self) -> int:
         return len(self.corpus)

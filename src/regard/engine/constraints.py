@@ -5,9 +5,10 @@ A constraint that cannot be met is dropped with a warning. It does not stop the 
 
 import difflib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from regard.errors import DataError, SearchError
+from regard.errors import DataError, InputTypeError, SearchError
 from regard.search.constraints import Constraints
 from regard.search.phrases import Phrases, contains
 from regard.text.tokenizer import Tokenizer
@@ -15,6 +16,7 @@ from regard.text.vocabulary import Vocabulary
 
 Ids = list[int]
 
+WORD_START = "\u2581"  # begins the first piece of a word
 MOST_PHRASES = 100  # of one text: the time to compare them grows with their square
 
 
@@ -32,17 +34,15 @@ class TextConstraints:
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        _check_count("prefixes", prefixes, texts)
-        _check_count("phrases", phrases, texts)
-        if any(isinstance(wanted, str) for wanted in phrases or ()):
-            raise SearchError(
-                "phrases holds one text where a list of phrases is expected: write [['..', '..'], ['..']]"
-            )
-        if any(len(wanted) > MOST_PHRASES for wanted in phrases or ()):
-            number, wanted = next((n, wanted) for n, wanted in enumerate(phrases or ()) if len(wanted) > MOST_PHRASES)
-            raise SearchError(f"text {number + 1} has {len(wanted):,} phrases: give at most {MOST_PHRASES}")
-        self._prefixes = prefixes if prefixes is not None and any(prefixes) else None
-        self._phrases = phrases if phrases is not None and any(phrases) else None
+        prefix_list = _listed("prefixes", prefixes, texts, "['I', ..], with one prefix for each text")
+        phrase_lists = _listed("phrases", phrases, texts, "[['a cat', ..], ..], with one list of phrases for each text")
+        for number, prefix in enumerate(prefix_list):
+            if not isinstance(prefix, str):
+                raise InputTypeError(f"prefixes[{number}] = {prefix!r}: must be a str, '' where there is none")
+        for number, wanted in enumerate(phrase_lists):
+            _check_phrases(number, wanted)
+        self._prefixes = prefix_list if any(prefix_list) else None
+        self._phrases = phrase_lists if any(map(len, phrase_lists)) else None
         self._prefix_ids = [tokenizer.encode(prefix) if prefix else [] for prefix in self._prefixes or [""] * texts]
         self._phrase_ids = [[tokenizer.encode(phrase) for phrase in wanted] for wanted in self._phrases or [()] * texts]
 
@@ -105,13 +105,51 @@ def suppressed_ids(vocabulary: Vocabulary, pieces: Sequence[str]) -> tuple[int, 
     """The ids of suppressed pieces. A `SearchError` names an unknown piece and the most similar known one."""
     for piece in pieces:
         if piece not in vocabulary:
+            if f"{WORD_START}{piece}" in vocabulary:
+                raise SearchError(
+                    f"suppress = {piece!r}: no piece of the vocabulary; as a word of its own it is {WORD_START + piece!r}"
+                )
             near = difflib.get_close_matches(piece[:100], vocabulary.pieces, n=1, cutoff=0.0)
-            raise SearchError(f"suppress = {piece!r}: no piece of the vocabulary; did you mean {near[0]!r}?")
+            raise SearchError(
+                f"suppress = {piece!r}: no piece of the vocabulary, where a word may be several pieces; did you mean {near[0]!r}? "
+                "`regard translate --json` shows the pieces of an output"
+            )
     return tuple(vocabulary.id_of(piece) for piece in pieces if vocabulary.id_of(piece) != vocabulary.pad)
 
 
-def _check_count(name: str, given: Sequence[object] | None, texts: int) -> None:
-    if given is not None and (isinstance(given, str) or len(given) != texts):
+def note_on_suppressed(vocabulary: Vocabulary, pieces: Sequence[str]) -> str | None:
+    """A note on suppressed pieces that stand inside of words, where the word of the same letters is another piece; None: none."""
+    inside = [piece for piece in pieces if piece in vocabulary and f"{WORD_START}{piece}" in vocabulary]
+    if not inside:
+        return None
+    words = ", ".join(repr(WORD_START + piece) for piece in inside)
+    return f"--suppress {' '.join(inside)}: suppressed inside of words only; as a word of its own it is {words}"
+
+
+def _listed(name: str, given: Sequence[Any] | None, texts: int, form: str) -> list[Any]:
+    """The entries of a list with one for each text; none for None. `form`: how to write the list."""
+    if given is None:
+        return []
+    if not _is_list(given):
+        raise InputTypeError(f"{name} = {given!r}: must be a list: write {name}={form}, empty where there is none")
+    if len(given) != texts:
         raise DataError(
             f"{name} has {len(given)} entries for {texts} texts: give one for each, empty where there is none"
         )
+    return list(given)
+
+
+def _check_phrases(number: int, wanted: Sequence[str]) -> None:
+    """Refuse what is not a list of phrases, or has too many. `number`: the position of their text."""
+    if isinstance(wanted, str):
+        raise SearchError("phrases holds one text where a list of phrases is expected: write [['..', '..'], ['..']]")
+    if not _is_list(wanted) or not all(isinstance(phrase, str) for phrase in wanted):
+        raise InputTypeError(f"phrases[{number}] = {wanted!r}: must be a list of str, [] where there is none")
+    if len(wanted) > MOST_PHRASES:
+        raise SearchError(f"text {number + 1} has {len(wanted):,} phrases: give at most {MOST_PHRASES}")
+
+
+def _is_list(value: object) -> bool:
+    """Whether a value is a list, or can be used as one: a tuple, an array."""
+    listed = hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    return listed and not isinstance(value, str | bytes | bytearray | Mapping)

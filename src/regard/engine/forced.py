@@ -21,6 +21,6 @@ class ForcedScore:
 
     @property
     def perplexity(self) -> float:
-        """exp(-logprob / number of predictions), the end mark included."""
+        """The perplexity per token: exp(-logprob / number of predictions), the end mark included."""
         rate = -self.logprob / max(1, len(self.token_logprobs))
         return math.exp(rate) if rate < 700.0 else math.inf

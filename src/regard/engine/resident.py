@@ -50,6 +50,11 @@ class Resident(Generic[NetworkT]):
             return self._network
 
     @property
+    def loaded(self) -> NetworkT | None:
+        """The network; None: it has not been loaded yet."""
+        return self._network
+
+    @property
     def device(self) -> "torch.device":
         """The device of the weights, or of the tables of a counted model."""
         from torch import nn

@@ -20,7 +20,7 @@ from regard.explain.structure import structure
 from regard.explain.what_if import Change, check_changes, what_if
 from regard.models.config import RecurrentConfig, TransformerConfig
 from regard.search.options import SearchOptions
-from regard.tasks.checks import check_text
+from regard.tasks.checks import check_list, check_text
 from regard.tasks.translate.alignment import best_links, token_weights, word_weights
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translator import Translator
@@ -68,6 +68,7 @@ def check_request(
     check_text(text)
     if target is not None:
         check_text(target, "target")
+    check_list(parts, "parts", f"parts={list(PARTS[:2])}")
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise ConfigError(f"part {unknown[0]!r} of an explanation: not one of {', '.join(PARTS)}")

@@ -4,15 +4,20 @@ The field names are the schema of the JSON. `docs/explain.md` describes each fie
 """
 
 import html
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from regard.errors import shown
 from regard.explain.arrays import NamedArray
 from regard.explain.records import AlignmentMap, SearchTree
 
 AttentionName = Literal["encoder", "decoder", "cross"]
 ATTENTIONS: tuple[AttentionName, ...] = ("encoder", "decoder", "cross")
+_PARTS = ("computation", "alignments", "searches", "attribution", "what_if", "structure")
+_SHOWN = 80  # characters of a text in the one-line form
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,7 @@ class Structure:
     reach_by_distance: NamedArray  # [distance]: the mean over all pairs at this distance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The explanation of one sentence pair. Parts that the model lacks, or that were not requested, are empty or None."""
 
@@ -159,6 +164,23 @@ class Explanation:
     attribution: Attribution | None = None
     what_if: Sequence[WhatIf] = ()
     structure: Structure | None = None
+
+    def __repr__(self) -> str:
+        """The sentence pair, its log-probability and the parts, in two lines."""
+        parts = (*self.attention, *(name for name in _PARTS if getattr(self, name)))
+        texts = f"{shown(self.source.text, _SHOWN)!r} -> {shown(self.target.text, _SHOWN)!r}"
+        return (
+            f"<Explanation by {shown(self.model.name, _SHOWN)}: {texts}, log-probability {self.logprob:.4f};\n"
+            f" it has {', '.join(parts)}; .save('page.html') writes it>"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a page (.html), the data (.json) or a figure (.png, .svg, .pdf), as `regard explain --out`."""
+        from regard.explain.sentence_page import write_explanations
+        from regard.tasks.checks import check_path
+
+        check_path(path, "a file to write")
+        write_explanations([self], Path(path))
 
     def _repr_html_(self) -> str:
         """The page in an iframe, for notebooks."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.engine.runner import Network
-from regard.errors import ConfigError
+from regard.errors import ConfigError, InputTypeError
 from regard.explain.capture import PATHS
 from regard.explain.explanation import AttentionName
 from regard.ops.probe import Edit, OptionalEdit, Probe
@@ -80,6 +80,12 @@ def edited(model: Translator, edits: Edits) -> Translator:
     It has no key-value cache, so it is slow: use it for a sentence, not for a corpus. An edit that fits nothing in the model is an error of
     the first pass.
     """
+    if not isinstance(model, Translator):
+        raise InputTypeError(f"model = {model!r}: must be a Translator, as regard.load gives it")
+    if not isinstance(edits, Mapping) or not all(map(callable, edits.values())):
+        raise InputTypeError(
+            f"edits = {edits!r}: must be a dict of name to function: write {{**without_head('cross', 0, 1)}}"
+        )
     changed = type(model)(
         EditedNetwork(model.network, edits),
         model.tokenizers,

@@ -17,6 +17,7 @@ from regard.explain.sentence_page import SENTENCE_VIEWS, limit_computation
 from regard.files import write_whole
 from regard.metrics.scores import METRICS
 from regard.settings import leaves
+from regard.tasks.table import TASKS, training_unit
 
 DATA_FORMAT = 1
 MAP_CELLS = 10_000  # larger alignment maps are unreadable on a page
@@ -54,6 +55,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "created": report.created,
         "version": report.version,
         "status": run_status(report.events),
+        "unit": _unit(str(report.settings.get("task", "translate"))),
         "metrics": report.metrics,
         "scores": score_labels([*logged, *report.metrics]),
         "highlights": highlights(report.metrics),
@@ -97,6 +99,11 @@ def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         for name, row in METRICS.items()
         if name in names
     }
+
+
+def _unit(task: str) -> str:
+    """What a run learns from and counts, in words."""
+    return "labels" if task in TASKS and training_unit(task) == "labels" else "target tokens"
 
 
 def highlights(metrics: Mapping[str, Any]) -> list[str]:

@@ -9,9 +9,12 @@ from regard.errors import LONGEST_MESSAGE, shown
 from regard.explain.comparison import Comparison, Row
 from regard.files import to_json
 from regard.metrics.scores import METRICS, Metric
+from regard.tasks.sweep import positions_differ
 from regard.tasks.table import training_unit
 
 NOTHING = "-"
+LONGEST_NAME = 120
+"""Characters of a row's name; a longer one loses its middle. JSON has all of it."""
 ENGINES = {"ct2": "CTranslate2", "not recorded": "engine not recorded"}
 
 
@@ -40,7 +43,8 @@ class Table:
     def __post_init__(self) -> None:
         """Escape the names and values of others: whatever the table is written as."""
         object.__setattr__(self, "headings", [shown(heading) for heading in self.headings])
-        object.__setattr__(self, "cells", [[shown(cell) for cell in row] for row in self.cells])
+        cells = [[shown(name, LONGEST_NAME), *map(shown, row)] for name, *row in self.cells]
+        object.__setattr__(self, "cells", cells)
 
 
 def tables(comparison: Comparison, *, by_length: bool = False) -> list[Table]:
@@ -64,11 +68,31 @@ def notes(comparison: Comparison, *, by_length: bool = False) -> list[str]:
             f"difference and p: {METRICS[comparison.metric].table_heading} against {comparison.baseline}, paired bootstrap, "
             f"{comparison.resamples:,} resamples of the sentences" + (" and of the runs" if several else "")
         )
+    lines += _single_runs(comparison)
+    if (positions := _positions(comparison)) is not None:
+        lines.append(positions)
     if by_length and not _has_lengths(comparison):
         lines.append("no table by length: these runs are not judged sentence by sentence")
     lines += _engines(comparison)
     signatures = [f"{METRICS[name].table_heading}: {text}" for name, text in comparison.signatures.items()]
     return [shown(line, LONGEST_MESSAGE) for line in (*lines, *signatures)]
+
+
+def _single_runs(comparison: Comparison) -> list[str]:
+    """A note on what p leaves out where a row has one run only."""
+    rows = [row for row in comparison.rows if len(row.runs) == 1]
+    if not rows or not _tested(comparison):
+        return []
+    which = "one run each" if len(rows) == len(comparison.rows) else f"one run: {', '.join(row.name for row in rows)}"
+    return [f"{which}: p is about the sentences, not about the seeds; another seed may give another order (--seeds 3)"]
+
+
+def _positions(comparison: Comparison) -> str | None:
+    """A note on rows of different scores that also differ in positions; None: there are none."""
+    settings = [row.settings for row in comparison.rows]
+    used = {str(row["model.positions"]): str(row.get("model.score")) for row in settings if "model.positions" in row}
+    scores = {row["model.score"] for row in settings if "model.score" in row}
+    return positions_differ(used) if len(used) > 1 and len(scores) > 1 and "rotary" in used else None
 
 
 def _engines(comparison: Comparison) -> list[str]:

@@ -1,5 +1,6 @@
 """What-if translations: with a forced prefix, a replaced word, a masked word or a masked head."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
@@ -7,12 +8,13 @@ from typing import cast, get_args
 from torch import Tensor
 
 from regard.activity import activity
-from regard.errors import ConfigError
+from regard.errors import ConfigError, InputTypeError
 from regard.explain.arrays import NamedArray
 from regard.explain.capture import capture, token_logprobs
 from regard.explain.explanation import AttentionName, Side, WhatIf
 from regard.explain.interventions import edited, without_head, without_tokens
 from regard.explain.records import AlignmentMap
+from regard.tasks.checks import check_list
 from regard.tasks.translate.translator import Translator
 
 Head = tuple[AttentionName, int, int]  # layer and head from 0
@@ -78,8 +80,11 @@ def what_if(
 
 
 def check_changes(model: Translator, source: Side, source_ids: Sequence[int], changes: Sequence[Change]) -> None:
-    """Refuse a word that the source does not have and a head that the model does not have."""
-    for change in changes:
+    """Refuse what is no list of changes, a word that the source does not have and a head that the model does not have."""
+    check_list(changes, "changes", "changes=[Change(mask='chat')]")
+    for number, change in enumerate(changes):
+        if not isinstance(change, Change):
+            raise InputTypeError(f"changes[{number}] = {change!r}: must be a regard.explain.what_if.Change")
         word = change.mask if change.replace is None else change.replace[0]
         if word is not None:
             _word_positions(source, word)
@@ -103,8 +108,10 @@ def _what_if(
     text, changed = source.text, model
     if change.replace is not None:
         old, new = change.replace
-        _word_positions(source, old)
-        text = " ".join(new if word == old else word for word in source.words)
+        changed_words = set(_word_positions(source, old))
+        text = " ".join(
+            _replaced(word, old, new) if place in changed_words else word for place, word in enumerate(source.words)
+        )
     elif change.mask is not None:
         places = _word_positions(source, change.mask)
         changed = edited(model, without_tokens([token for token, word in enumerate(source.word_of) if word in places]))
@@ -127,11 +134,34 @@ def _what_if(
 
 
 def _word_positions(source: Side, word: str) -> list[int]:
-    """The positions of a word in the source, which must have it."""
-    places = [place for place, source_word in enumerate(source.words) if source_word == word]
-    if not places:
-        raise ConfigError(f"the source has no word {word!r}; its words are {', '.join(source.words)}")
-    return places
+    """The positions of a word in the source: as it is written, else the one word that is it but for case and final punctuation."""
+    exact = [place for place, source_word in enumerate(source.words) if source_word == word]
+    if exact:
+        return exact
+    near = [
+        place for place, source_word in enumerate(source.words) if _bare(word) and _bare(source_word) == _bare(word)
+    ]
+    if len({source.words[place] for place in near}) == 1:
+        return near
+    which = "the source has no word" if not near else "the source has several words like"
+    raise ConfigError(f"{which} {word!r}; its words are {', '.join(map(repr, source.words))}")
+
+
+def _bare(word: str) -> str:
+    """The word without final punctuation and irrespective of case."""
+    return word[: len(word) - len(_final_punctuation(word))].casefold()
+
+
+def _final_punctuation(word: str) -> str:
+    kept = len(word)
+    while kept and unicodedata.category(word[kept - 1]).startswith("P"):
+        kept -= 1
+    return word[kept:]
+
+
+def _replaced(word: str, old: str, new: str) -> str:
+    """`new` in the place of `word`, with its final punctuation if `old` was given without."""
+    return new if word == old or _final_punctuation(old) else f"{new}{_final_punctuation(word)}"
 
 
 def _check_head(attention: Mapping[AttentionName, NamedArray], head: Head) -> None:

@@ -5,6 +5,7 @@ Shapes: B batch, S tokens, D width.
 
 import math
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -22,6 +23,8 @@ class TokenFront(nn.Module):
         self.embedding = embedding
         self.positions = positions
         self.dropout = dropout
+        self.dtype: torch.dtype | None = None
+        """The type of the hidden states; None: that of the embedding."""
 
     @property
     def pad(self) -> int:
@@ -41,5 +44,5 @@ class TokenFront(nn.Module):
             x = probe.see("words", x)
         if self.positions is not None:
             x = x + self.positions(first, ids.shape[1])
-        x = self.dropout(x)
+        x = self.dropout(x if self.dtype is None else x.to(self.dtype))
         return x if probe is None else probe.see("embedding", x)

@@ -31,7 +31,8 @@ class RMSNorm(nn.Module):
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
-        return F.rms_norm(x, self.weight.shape, self.weight, EPSILON)
+        wide = x.to(self.weight.dtype)  # no change but in mixed precision
+        return F.rms_norm(wide, self.weight.shape, self.weight, EPSILON).to(x.dtype)
 
 
 NORMS: dict[str, type[LayerNorm] | type[RMSNorm]] = {"layer": LayerNorm, "rms": RMSNorm}

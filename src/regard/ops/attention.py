@@ -27,11 +27,14 @@ def attend(
 ) -> Float[Tensor, "*#lead T v"]:
     """The weighted sum of the values."""
     assert not causal or query.shape[-2] == keys.shape[-2], "causal attention is between a sequence and itself"
+    if mask is not None:
+        mask = mask.to(query.dtype)  # no change but in mixed precision, where a bias is wider
     if score is scaled_dot:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
     if score is dot:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal, scale=1.0)
-    return attention_weights(query, keys, score=score, mask=mask, causal=causal) @ values
+    weights = attention_weights(query, keys, score=score, mask=mask, causal=causal)
+    return weights.to(values.dtype) @ values
 
 
 def attention_weights(
@@ -43,7 +46,12 @@ def attention_weights(
     causal: bool = False,
 ) -> Float[Tensor, "*#lead T S"]:
     """softmax over the keys of score(q, k) + M."""
-    return torch.softmax(masked(score(query, keys), mask=mask, causal=causal), dim=-1)
+    return _softmax(masked(score(query, keys), mask=mask, causal=causal))
+
+
+def _softmax(scores: Float[Tensor, "*lead T S"]) -> Float[Tensor, "*lead T S"]:
+    """softmax over the keys, of bfloat16 scores in float32."""
+    return torch.softmax(scores, dim=-1, dtype=torch.float32 if scores.dtype == torch.bfloat16 else None)
 
 
 def masked(
@@ -72,5 +80,5 @@ def probed_attention(
     """`attend` with every intermediate value shown to the probe. Returns the context and the weights."""
     query, keys, values = probe.see("query", query), probe.see("keys", keys), probe.see("values", values)
     scores = probe.see("masked", masked(probe.see("scores", score(query, keys)), mask=mask, causal=causal))
-    weights = probe.see("weights", torch.softmax(scores, dim=-1))
-    return probe.see("context", weights @ values), weights
+    weights = probe.see("weights", _softmax(scores))
+    return probe.see("context", weights.to(values.dtype) @ values), weights

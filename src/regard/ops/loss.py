@@ -3,6 +3,9 @@
 There is a version for R-Drop, with two predictions of the same tokens. Gradients are analytic and computed in the forward pass, chunk by
 chunk; the backward pass only scales them. `alignment_cross_entropy` is the loss of a supervised alignment head.
 
+Hidden states in bfloat16 beside a table in float32 are mixed precision: the three products run in bfloat16, and everything else
+(exponentials, sums over the vocabulary and over chunks) in the type of the table.
+
 Shapes: N target tokens, D width, V outputs, W >= V rows of the table that holds their weights, n tokens of a chunk.
 """
 
@@ -14,6 +17,9 @@ from torch import Tensor
 
 CHUNK_ELEMENTS = 2**19  # logits of a chunk: two megabytes, which fit the cache of a core
 CHUNK_ROWS = 64  # matrix products are fastest with a multiple of this many rows
+MIXED_CHUNKS = (
+    4  # times as many rows in mixed precision, where each chunk's gradient is added to the table's in a pass of its own
+)
 
 
 def smoothed_cross_entropy(
@@ -29,7 +35,8 @@ def smoothed_cross_entropy(
     section 7), whose gradient in z is p - (1 - e) onehot(y) - e / V. The second result carries no gradient.
     """
     assert len(targets) > 0, "a loss over no tokens"
-    loss, nll = _Smoothed.apply(hidden, table, targets, smoothing, outputs or len(table))  # type: ignore[no-untyped-call]
+    with torch.autocast(hidden.device.type, enabled=False):
+        loss, nll = _Smoothed.apply(hidden, table, targets, smoothing, outputs or len(table))  # type: ignore[no-untyped-call]
     return loss, nll
 
 
@@ -48,7 +55,8 @@ def consistent_cross_entropy(
     p (d - KL(p || q)) + p - q. Both results are summed over the N tokens; the second carries no gradient.
     """
     assert len(targets) > 0, "a loss over no tokens"
-    loss, nll = _Consistent.apply(hidden, table, targets, smoothing, consistency, outputs or len(table))  # type: ignore[no-untyped-call]
+    with torch.autocast(hidden.device.type, enabled=False):
+        loss, nll = _Consistent.apply(hidden, table, targets, smoothing, consistency, outputs or len(table))  # type: ignore[no-untyped-call]
     return loss, nll
 
 
@@ -72,26 +80,29 @@ class _Smoothed(torch.autograd.Function):
         outputs: int,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         weight, wanted = table[:outputs], any(ctx.needs_input_grad[:2])
-        log_normaliser = hidden.new_empty(len(targets))  # log sum_v exp z_v of each token
-        hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
-        weight_gradient = table_gradient[:outputs]
-        rows = _chunk_rows(outputs)
-        room = hidden.new_empty(rows * outputs)
+        log_normaliser = table.new_empty(len(targets))  # log sum_v exp z_v of each token
+        hidden_gradient, table_gradient = torch.empty_like(hidden, dtype=table.dtype), torch.empty_like(table)
+        weight_gradient, factor = table_gradient[:outputs], weight.to(hidden.dtype)
+        rows = _chunk_rows(outputs, hidden.dtype != table.dtype)
+        room = table.new_empty(rows * outputs)
         for first in range(0, len(targets), rows):
             piece = hidden[first : first + rows]
             scores = room[: outputs * len(piece)].view(outputs, -1)  # [V, n]: the products are faster in this layout
-            torch.mm(weight, piece.T, out=scores)
+            _multiply(factor, piece.T, scores)
             highest = scores.amax(dim=0)
             scores.sub_(highest).exp_()
             total = scores.sum(dim=0)
             log_normaliser[first : first + rows] = highest + total.log()
             if wanted:  # p = scores / total, divided on the side of the D columns, of which there are fewer
-                hidden_gradient[first : first + rows] = (scores.T @ weight).div_(total[:, None])
-                weight_gradient.addmm_(scores, piece / total[:, None], beta=min(first, 1))  # the first overwrites
+                cast = scores.to(hidden.dtype)
+                torch.div(cast.T @ factor, total[:, None], out=hidden_gradient[first : first + rows])
+                scaled = (piece / total[:, None]).to(hidden.dtype)
+                _add_product(weight_gradient, cast, scaled, first > 0)
+        wide = hidden.to(table.dtype)
         if wanted:
-            _subtract_targets(hidden, weight, targets, smoothing, hidden_gradient, table_gradient)
-            ctx.save_for_backward(hidden_gradient, table_gradient)
-        loss, nll = _losses(hidden, weight, targets, smoothing, log_normaliser)
+            _subtract_targets(wide, weight, targets, smoothing, hidden_gradient, table_gradient)
+            ctx.save_for_backward(hidden_gradient.to(hidden.dtype), table_gradient)
+        loss, nll = _losses(wide, weight, targets, smoothing, log_normaliser)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
@@ -112,13 +123,13 @@ class _Consistent(torch.autograd.Function):
         outputs: int,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         weight = table[:outputs]
-        log_normalisers = hidden.new_empty(2, len(targets))
-        hidden_gradient, table_gradient = torch.empty_like(hidden), torch.empty_like(table)
-        weight_gradient = table_gradient[:outputs]
-        rows = _chunk_rows(outputs)
-        rooms = hidden.new_empty(4, rows * outputs)
+        log_normalisers = table.new_empty(2, len(targets))
+        hidden_gradient, table_gradient = torch.empty_like(hidden, dtype=table.dtype), torch.empty_like(table)
+        weight_gradient, factor = table_gradient[:outputs], weight.to(hidden.dtype)
+        rows = _chunk_rows(outputs, hidden.dtype != table.dtype)
+        rooms = table.new_empty(4, rows * outputs)
         pull = consistency / 2.0  # beside each reading's own loss, whose weight is one
-        disagreement = hidden.new_zeros(())
+        disagreement = table.new_zeros(())
         for first in range(0, len(targets), rows):
             pieces = hidden[:, first : first + rows]
             first_scores, second_scores, p, q = (
@@ -127,7 +138,7 @@ class _Consistent(torch.autograd.Function):
             for piece, scores, probabilities, log_normaliser in zip(
                 pieces, (first_scores, second_scores), (p, q), log_normalisers, strict=True
             ):
-                torch.mm(weight, piece.T, out=scores)
+                _multiply(factor, piece.T, scores)
                 highest = scores.amax(dim=0)
                 torch.exp(scores.sub_(highest), out=probabilities)
                 total = probabilities.sum(dim=0)
@@ -145,11 +156,12 @@ class _Consistent(torch.autograd.Function):
             second_scores.mul_(p).sub_(q, alpha=pull)
             difference.mul_(-pull).add_(1.0 + pull - pull * q_from_p).mul_(q).sub_(p, alpha=pull)
             for number, gradient in enumerate((second_scores, difference)):
-                hidden_gradient[number, first : first + rows] = gradient.T @ weight
-                weight_gradient.addmm_(gradient, pieces[number], beta=min(first + number, 1))  # the first overwrites
-        both, twice = hidden.flatten(0, 1), targets.repeat(2)
+                cast = gradient.to(hidden.dtype)
+                hidden_gradient[number, first : first + rows] = cast.T @ factor
+                _add_product(weight_gradient, cast, pieces[number], first + number > 0)
+        both, twice = hidden.flatten(0, 1).to(table.dtype), targets.repeat(2)
         _subtract_targets(both, weight, twice, smoothing, hidden_gradient.view_as(both), table_gradient)
-        ctx.save_for_backward(hidden_gradient.div_(2.0), table_gradient.div_(2.0))
+        ctx.save_for_backward(hidden_gradient.div_(2.0).to(hidden.dtype), table_gradient.div_(2.0))
         loss, nll = _losses(both, weight, twice, smoothing, log_normalisers.flatten())
         ctx.mark_non_differentiable(nll)
         return (loss + pull * disagreement) / 2.0, nll / 2.0
@@ -159,8 +171,26 @@ class _Consistent(torch.autograd.Function):
         return *_scaled(ctx.saved_tensors, gradients[0]), None, None, None, None
 
 
-def _chunk_rows(outputs: int) -> int:
-    return max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS)
+def _chunk_rows(outputs: int, mixed: bool) -> int:
+    return max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS) * (MIXED_CHUNKS if mixed else 1)
+
+
+def _multiply(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], result: Float[Tensor, "m n"]) -> None:
+    """a b into `result`, whose type may be wider."""
+    if result.dtype == a.dtype:
+        torch.mm(a, b, out=result)
+    else:
+        result.copy_(a @ b)
+
+
+def _add_product(total: Float[Tensor, "m n"], a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], more: bool) -> None:
+    """Add a b to `total`, whose type may be wider. Without `more` it is overwritten."""
+    if total.dtype == a.dtype:
+        total.addmm_(a, b, beta=int(more))
+    elif more:
+        total.add_(a @ b)
+    else:
+        total.copy_(a @ b)
 
 
 def _losses(

@@ -37,7 +37,8 @@ def exhaustive(
 ) -> list[list[Hypothesis]]:
     """The `nbest` of all sequences of at most `max_length` tokens and an end mark, by `Ranking(alpha, form)`.
 
-    If none is possible, the most probable unfinished sequence.
+    Of equal scores the shorter sequence is first, then the one of smaller token ids, so the first n are the same for every `nbest`.
+    If fewer can end, the most probable sequences that were cut follow, with `finished=False`.
     """
     limits = length_limits(max_length, source.shape[0], source.device)
     check_count("nbest", nbest)
@@ -66,10 +67,11 @@ def _search(
     generated = torch.empty((1, 0), dtype=torch.long, device=device)  # [k, t]
     logprobs = torch.zeros(1, dtype=sum_type(device), device=device)  # [k]
     best: list[Hypothesis] = []
-    unfinished = make_hypothesis((), 0.0, ranking=ranking, finished=False)
+    cut = [make_hypothesis((), 0.0, ranking=ranking, finished=False)]
     for length in range(max_length + 1):
         if interruption is not None and interruption.due() and length:
             interruption.cut([row])
+            cut = _best_rows(generated, logprobs, ranking, nbest, finished=False) or cut
             break
         logits, state, _ = stepper.step(tokens, state)
         vocabulary = logits.shape[-1]
@@ -80,16 +82,10 @@ def _search(
             gains = filtered(gains, generated[None], torch.tensor([row], device=device))
         totals = logprobs[:, None] + gains[0].to(logprobs.dtype)  # [k, V]
         totals = totals.masked_fill(totals.isnan() & ~logits[0].isnan(), -torch.inf)  # nothing can follow
-        ended, rows = totals[:, stepper.end_token].topk(min(nbest, len(generated)))
-        best += [
-            make_hypothesis(output, logprob, ranking=ranking, finished=True)
-            for output, logprob in zip(generated[rows].tolist(), ended.tolist(), strict=True)
-            if logprob != -torch.inf  # an output that cannot be
-        ]
-        likeliest = int(logprobs.argmax())
-        if logprobs[likeliest] > -torch.inf:
-            output = generated[likeliest].tolist()
-            unfinished = make_hypothesis(output, float(logprobs[likeliest]), ranking=ranking, finished=False)
+        ended = totals[:, stepper.end_token]  # [k]
+        best += _best_rows(generated, ended, ranking, nbest, finished=True)
+        left = logprobs.masked_fill(ended != -torch.inf, -torch.inf)  # [k], of those that cannot end here
+        cut = _best_rows(generated, left, ranking, nbest, finished=False) or ([] if best else cut)
         if length == max_length or vocabulary == 1:
             break
         words = torch.arange(vocabulary, device=device)
@@ -99,7 +95,24 @@ def _search(
         generated = torch.cat([generated[parents], tokens[0, :, None]], dim=1)
         logprobs = totals[:, words].flatten()
         state = state.reorder(torch.zeros(1, dtype=torch.long, device=device), parents[None])
-    return best_first(best)[:nbest] or [unfinished]
+    return best_first([*best, *cut])[:nbest]
+
+
+def _best_rows(
+    generated: Tensor,  # [k, t], in ascending order
+    logprobs: Tensor,  # [k], minus infinity: not possible
+    ranking: Ranking,
+    nbest: int,
+    *,
+    finished: bool,
+) -> list[Hypothesis]:
+    """The most probable of sequences of one length. Of equally probable ones the first rows."""
+    values, rows = logprobs.sort(descending=True, stable=True)
+    return [
+        make_hypothesis(output, logprob, ranking=ranking, finished=finished)
+        for output, logprob in zip(generated[rows[:nbest]].tolist(), values[:nbest].tolist(), strict=True)
+        if logprob != -torch.inf
+    ]
 
 
 def _check_space(vocabulary: int, max_length: int) -> None:

@@ -21,6 +21,10 @@ class Proof:
     proved: bool
     """Whether no output is more probable; False: the search reached its node limit."""
 
+    def __str__(self) -> str:
+        verdict = "most probable of all" if self.proved else "not proved to be the most probable"
+        return f"{verdict}, {self.nodes} nodes"
+
 
 @dataclass(frozen=True)
 class Hypothesis:

@@ -3,12 +3,15 @@
 To add an option: add a field and its line in `SearchKeywords` here, implement it in its search, and pass it on in `run.py`. No torch.
 """
 
+import difflib
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, TypedDict
+from numbers import Real
+from typing import Any, TypedDict, TypeVar
 
-from regard.errors import SearchError
+from regard.errors import InputTypeError, SearchError
 from regard.search.checks import (
     LARGEST_ALPHA,
     LARGEST_TEMPERATURE,
@@ -57,7 +60,8 @@ class SearchOptions:
         metadata=about("A beam ends when N hypotheses have finished, instead of by --stop.", metavar="N", most=10_000),
     )
     nbest: int = field(
-        default=1, metadata=about("Print the N best as `line ||| text ||| F0=logprob ||| score`.", most=MOST_HYPOTHESES)
+        default=1,
+        metadata=about("The N best, printed as `line ||| text ||| F0=logprob ||| score`.", most=MOST_HYPOTHESES),
     )  # where sampling, the samples drawn
     groups: int = field(
         default=1, metadata=about("Diverse beam: groups that avoid each other's tokens.", most=MOST_HYPOTHESES)
@@ -113,10 +117,23 @@ class SearchOptions:
         ),
     )
 
+    @classmethod
+    def of(cls, keywords: "SearchKeywords", beside: Sequence[str] = ()) -> "SearchOptions":
+        """The options of these keywords. An unknown one is refused with the nearest name, which may be one of `beside`."""
+        for name in keywords:
+            if name not in FIELDS:
+                near = difflib.get_close_matches(name, [*FIELDS, *beside], n=1, cutoff=0.5)
+                advice = f"did you mean {near[0]}?" if near else f"the options are {', '.join(FIELDS)}"
+                raise InputTypeError(f"{name} is no search option; {advice}")
+        return cls(**keywords)
+
     def __post_init__(self) -> None:
+        self._check_types()
         Ranking(self.alpha, self.length_form, self.coverage)
         self._check_bounds()
-        by_width = not self.draws and not self.exhaustive and self.stop_after is None  # the beam gives the n best
+        by_width = (
+            not self.draws and not self.exhaustive and not self.exact and self.stop_after is None
+        )  # the beam gives the n best
         check_beam(self.beam, self.nbest if by_width else 1)
         stop_rule(self.stop, self.beam, 1)
         if self.stop_after is not None:
@@ -152,10 +169,19 @@ class SearchOptions:
         """The most hypotheses of one text that are kept at once."""
         return (self.mbr or self.nbest) if self.draws else self.beam
 
+    def _check_types(self) -> None:
+        """Refuse what is no number where the default is one, what is no bool, and what is no list. Whole numbers: `check_count`."""
+        if isinstance(self.suppress, str) or not isinstance(self.suppress, Sequence):
+            raise SearchError(f"suppress = {self.suppress!r}: must be a list of pieces")
+        for name, option in FIELDS.items():
+            value, kind = getattr(self, name), type(option.default)
+            if kind is float and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise SearchError(f"{name} = {value!r}: must be a number")
+            if kind is bool and not isinstance(value, bool):
+                raise SearchError(f"{name} = {value!r}: must be True or False")
+
     def _check_bounds(self) -> None:
         """Refuse values above the bounds of their fields, before anything is computed from them."""
-        if isinstance(self.suppress, str):
-            raise SearchError(f"suppress = {self.suppress!r}: must be a list of pieces")
         for name, option in FIELDS.items():
             value, most = getattr(self, name), option.metadata["most"]
             size = len(value) if name == "suppress" else value
@@ -193,8 +219,17 @@ class SearchOptions:
                 f"{name} = {longest}: with {self.width:,} hypotheses a text takes more than {MOST_POSITIONS:,} tokens in memory; "
                 f"lower it to {MOST_POSITIONS // self.width - 1}, or keep fewer hypotheses"
             )
+        if names := given_in_vain(vars(self)):
+            given = next(name for name in names if getattr(self, name) != default_of(name))
+            needed = " or ".join(f"{name}=" for name in FIELDS[given].metadata["only_for"])
+            raise SearchError(
+                f"{given} = {getattr(self, given)!r}: has no effect without {needed}; add it, or leave {given} out"
+            )
         if self.exhaustive and self.max_length is None:
-            raise SearchError("exhaustive search scores every output: give a small max_length, such as 3")
+            raise SearchError(
+                "exhaustive search scores every output: give a small max_length; "
+                "1 if the vocabulary has thousands of pieces, 3 if it has some dozens"
+            )
 
 
 class SearchKeywords(TypedDict, total=False):
@@ -242,3 +277,23 @@ def given_in_vain(options: Mapping[str, Any]) -> list[str]:
             if any(options.get(name, default_of(name)) != default_of(name) for name in names):
                 return names
     return []
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def lists_options(function: Function) -> Function:
+    """A decorator for a function or class with the options as keywords: its docstring names each with its default and meaning."""
+    lines = (
+        f"    {name} = {field.default!r}: {_as_keywords(field.metadata['help'])}" for name, field in FIELDS.items()
+    )
+    function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "Options of the search:", *lines])
+    return function
+
+
+def _as_keywords(help: str) -> str:
+    """A help text with the names of flags as keywords: `--stop-after` becomes `stop_after`."""
+    return re.sub(r"--([a-z][a-z-]*)", lambda match: match[1].replace("-", "_"), help)
+
+
+lists_options(SearchOptions)

@@ -1,6 +1,7 @@
 """Checks of settings that several tasks share. The error names the setting, the value and the fix."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, get_args
 
 from regard.bundle.ctranslate2 import PRECISIONS
@@ -32,6 +33,18 @@ def check_text(text: str, what: str = "text") -> None:
     """Refuse what is not one text."""
     if not isinstance(text, str):
         raise InputTypeError(f"expected one {what}, not {_type_name(text)}: give a str")
+
+
+def check_path(path: object, what: str) -> None:
+    """Refuse what is not a path. `what`: what the path is of, such as "a bundle or run"."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"expected the path of {what}, not {_type_name(path)}: give a str or a Path")
+
+
+def check_list(values: object, what: str, form: str) -> None:
+    """Refuse what is not a list or another collection. `form`: how to write one."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Collection):
+        raise InputTypeError(f"{what} = {values!r}: must be a list: write {form}")
 
 
 def _type_name(value: object) -> str:

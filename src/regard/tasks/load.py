@@ -10,7 +10,7 @@ from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
 from regard.errors import BundleError
 from regard.tasks.bundles import open_to_load
-from regard.tasks.checks import Engine
+from regard.tasks.checks import Engine, check_path
 from regard.tasks.table import TASKS
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def load_served(
     support. `auto` uses CTranslate2 where it can and torch for the rest. precision: float32 or int8, of CTranslate2's weights.
     Language models and classifiers run on torch.
     """
+    check_path(path, "a bundle or of a run")
     bundle = open_given(path)
     return TASKS[bundle.config.task].load(bundle, device, engine, precision)
 

@@ -4,7 +4,7 @@ run/config.json  checkpoints/  latest  best  log.jsonl  metrics.json  and transl
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ class Run:
     directory: Path
     reason: str  # max_steps, max_epochs, minutes, patience, counted, interrupted; finished: it was finished before
     metrics: dict[str, Any] | None
-    evaluation: Evaluation | None  # None if interrupted, or finished before
-    objective: Objective | None  # None if finished before
+    evaluation: Evaluation | None = field(repr=False)  # None if interrupted, or finished before
+    objective: Objective | None = field(repr=False)  # None if finished before
     signal: int | None = None  # the signal that interrupted it
 
 
@@ -73,7 +73,7 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
 
 def _remarks(settings: RunSettings, objective: Objective, base: OpenBundle | None) -> tuple[str, ...]:
     """Notes for the user on a new run: on its data, its base model, or a vocabulary of another size than was set."""
-    notes = list(getattr(objective, "notes", ()))
+    notes = [*getattr(settings.model, "remarks", ()), *getattr(objective, "notes", ())]
     text = getattr(settings, "text", None)
     if base is not None:
         notes += remarks_on(settings, objective.bundle, base)

@@ -40,6 +40,7 @@ class Metrics(_Strict):
     parameters: _Count | None = None
     tokens: _Count | None = None
     seconds: _Seconds | None = None
+    precision: str | None = None
     decoding_seconds: _Seconds | None = None
     engine: str | None = None
     sentences: _Count | None = None

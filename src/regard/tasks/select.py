@@ -14,9 +14,14 @@ def auto_for_translations(sentences: int) -> str:
     return "bleu" if sentences >= ENOUGH_FOR_BLEU else "loss"
 
 
+def selecting(select: str, auto: str) -> str:
+    """The score, or `loss`, that selects the best checkpoint. `auto`: what `select = "auto"` stands for."""
+    return auto if select == "auto" else select
+
+
 def best_value(select: str, auto: str, loss: float, scores: Mapping[str, float]) -> float:
     """The value of a validation: larger is better. `auto`: the score, or `loss`, that `select = "auto"` stands for."""
-    chosen = auto if select == "auto" else select
+    chosen = selecting(select, auto)
     if chosen != "loss" and chosen not in scores:
         raise ConfigError(f"train.select = {chosen!r}: not measured at a validation, only {', '.join(scores)}")
     return -loss if chosen == "loss" else value_to_maximise(chosen, scores[chosen])

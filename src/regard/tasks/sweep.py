@@ -132,6 +132,23 @@ def _refuse_twins(cells: Sequence[Cell]) -> None:
                 )
 
 
+def positions_note(cells: Sequence[Cell]) -> str | None:
+    """A note on cells that differ in positions only because of their scores; None: there are none."""
+    filled = [cell.config.model for cell in cells if getattr(cell.config.model, "remarks", ())]
+    used = {getattr(cell.config.model, "positions", None): None for cell in cells}
+    if not filled or len(used) < 2:
+        return None
+    return positions_differ({str(positions): None for positions in used if positions is not None})
+
+
+def positions_differ(names: Iterable[str]) -> str:
+    """The note on runs whose scores do not read the same positions."""
+    return (
+        f"model.positions differs too ({', '.join(names)}), because not every model.score reads rotary ones; "
+        "with --set model.positions=sinusoidal only the score differs"
+    )
+
+
 def places(cells: Sequence[Cell], out: Path) -> list[Path]:
     """The directory of each cell: that of a run in `out` with the same settings, whatever its name, else a new one.
 

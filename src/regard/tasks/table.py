@@ -12,4 +12,5 @@ TASKS: dict[str, Task] = {task.name: task for task in (Translate(), Generate(), 
 
 def training_unit(task: str) -> str:
     """The unit of `tokens` in the log and in metrics.json, which are the outputs that are learned: labels of a classifier, else tokens."""
-    return "labels" if METRICS[TASKS[task].scores[0]].judges == "labels" else "tokens"
+    scores = TASKS[task].scores
+    return "labels" if scores and METRICS[scores[0]].judges == "labels" else "tokens"

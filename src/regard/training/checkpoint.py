@@ -6,7 +6,7 @@ A checkpoint is the directory `run/checkpoints/step-00001000/`. The files `run/l
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -34,6 +34,10 @@ class CheckpointState(Record):
     workers: int = 1
     """Older checkpoints do not name them."""
     torch: str
+    precision: Literal["float32", "bfloat16"] | None = None
+    """Older checkpoints do not name it."""
+    processor: str | None = None
+    """The kind of processor, as `precision.processor` tells it."""
 
 
 def checkpoint_name(step: int) -> str:

@@ -40,6 +40,8 @@ class Started(Event):
     vocabulary: tuple[int, ...]
     device: str
     threads: int
+    precision: str
+    """float32 or bfloat16, and in brackets why `auto` chose it; empty for a model that is fitted by counting."""
     resumed: bool
     notes: tuple[str, ...]
 
@@ -109,6 +111,8 @@ class Validated(Event):
     """The scores of the task by name. In log.jsonl they are keys beside `loss`."""
     samples: tuple[Sample, ...]
     best: bool
+    by: str | None = None
+    """The name of the score, or `loss`, that decides which validation is the best."""
 
     def to_json(self) -> dict[str, Any]:
         """One object of log.jsonl."""

@@ -4,17 +4,11 @@ Small networks consist of many small operations. Threads synchronise after each 
 With the same number of workers, results are reproducible to the last bit.
 """
 
-import ctypes
 import math
-import multiprocessing
-import os
-import signal
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.util import Finalize
 from typing import Any, Self, TypeVar
 
 import torch
@@ -22,20 +16,19 @@ from torch import nn
 
 from regard.data.examples import Numbers
 from regard.errors import TrainError
+from regard.training.ahead import STEPS_AHEAD, Preparer
+from regard.training.children import can_fork, end_child, start_child
 from regard.training.objective import StepInfo
 from regard.training.shared import shared
 from regard.training.worker import Sums, Worker
 
 MOST = 8
 Result = TypeVar("Result")
-_PDEATHSIG = 1  # prctl.h
 
 
 def team_size(device: torch.device) -> int:
     """One worker for each thread that torch may use; 1 if processes cannot be forked safely."""
-    forks = sys.platform.startswith("linux") and not (torch.cuda.is_available() or torch.xpu.is_available())
-    forks = forks and not multiprocessing.current_process().daemon  # which may have no children
-    return min(MOST, torch.get_num_threads()) if device.type == "cpu" and forks else 1
+    return min(MOST, torch.get_num_threads()) if device.type == "cpu" and can_fork() else 1
 
 
 def share_weights(network: nn.Module) -> None:
@@ -54,7 +47,9 @@ class ForkedTeam:
         self.size = len(workers)
         self._here, *others = workers
         self._away: list[_Process] = []
+        self._preparer: Preparer | None = None
         try:
+            self._preparer = _preparer(workers)
             for worker in others:
                 self._away.append(_Process(worker))
         except OSError as error:
@@ -68,8 +63,20 @@ class ForkedTeam:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._preparer is not None:
+            self._preparer.close()
         for process in self._away:
             process.close()
+
+    @property
+    def steps_ahead(self) -> int:
+        """The number of coming steps that `prepare` is worth calling for."""
+        return 0 if self._preparer is None else STEPS_AHEAD
+
+    def prepare(self, info: StepInfo, batches: list[Numbers]) -> None:
+        """Make the batches of a coming step in the background."""
+        if self._preparer is not None:
+            self._preparer.order(info, batches)
 
     def agree(self, stop: bool) -> bool:
         """`stop` itself: only this process runs the loop."""
@@ -81,6 +88,8 @@ class ForkedTeam:
 
     def gradient(self, info: StepInfo, batches: list[Numbers]) -> Sums:
         """Compute the gradient of the loss, summed over the outputs of these batches. Returns the sums of all workers."""
+        if self._preparer is not None:
+            self._preparer.reached(info.step)
         examples, seed = self._here.objective.examples, self._here.train.seed
         parts = [examples.split(batch, self.size, seed, info.epoch) for batch in batches]
         shares = [[part[number] for part in parts] for number in range(self.size)]
@@ -103,20 +112,24 @@ class ForkedTeam:
             return [phase(self._here, *mine), *(process.end() for process in self._away)]
 
 
+def _preparer(workers: list[Worker]) -> Preparer | None:
+    """The process that makes batches ahead, if a batch takes long enough to make and processes can be forked."""
+    first = workers[0]
+    if not getattr(first.objective.examples, "costly", False) or not can_fork():
+        return None
+    preparer = Preparer(first.objective.examples, first.train.seed, len(workers))
+    for worker, delivery in zip(workers, preparer.deliveries, strict=True):
+        worker.delivery = delivery
+    return preparer
+
+
 class _Process:
     """A worker in a child process, controlled through a pipe."""
 
     def __init__(self, worker: Worker) -> None:
-        context = multiprocessing.get_context("fork")
-        self._pipe, its_pipe = context.Pipe()
-        parent = os.getpid()
-        self._process = context.Process(target=_serve, args=(worker, its_pipe, self._pipe, parent), daemon=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # fork beside threads: the child uses none of theirs
-            self._process.start()
+        self._pipe, its_pipe = get_context("fork").Pipe()
+        self._process = start_child(_serve, worker, its_pipe, self._pipe)
         its_pipe.close()
-        # If a team is never closed: at exit multiprocessing would send SIGTERM, which the child ignores, and wait for ever.
-        Finalize(self, self._process.kill, exitpriority=0)
 
     def begin(self, phase: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         try:
@@ -135,8 +148,7 @@ class _Process:
 
     def close(self) -> None:
         self._pipe.close()
-        self._process.kill()
-        self._process.join()
+        end_child(self._process)
 
     def _death(self) -> TrainError:
         self._process.join(timeout=5)
@@ -146,18 +158,13 @@ class _Process:
         )
 
 
-def _serve(worker: Worker, pipe: Connection, other_end: Connection, parent: int) -> None:
-    """The main loop of a child process. It ends with its parent and ignores SIGINT and SIGTERM."""
+def _serve(worker: Worker, pipe: Connection, other_end: Connection) -> None:
+    """The main loop of a child process."""
     other_end.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
-    torch.set_num_threads(1)
     with suppress(EOFError, OSError):  # the parent has gone
-        while os.getppid() == parent:
+        while True:
             phase, arguments = pipe.recv()
             pipe.send(_result(phase, worker, arguments))
-    os._exit(0)
 
 
 def _result(phase: Callable[..., Any], worker: Worker, arguments: tuple[Any, ...]) -> Any:

@@ -7,7 +7,7 @@ one bit for bit, and no generator state is saved.
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -27,6 +27,7 @@ from regard.training.events import Diagnosed, Event, Saved, Step, Stopped, Valid
 from regard.training.forked import ForkedTeam
 from regard.training.objective import Measured, StepInfo, Trained
 from regard.training.optimizer import Optimizer
+from regard.training.precision import Precision, processor
 from regard.training.progress import Progress
 from regard.training.schedule import learning_rate
 from regard.training.team import Team
@@ -46,13 +47,23 @@ class TrainingJob:
     progress: Progress
     device: torch.device
     workers: int
+    precision: Precision
 
     def team(self) -> ForkedTeam:
         """The worker processes of this machine."""
         gradients, train = gradient_buffers(self.network, self.workers), self.settings.train
         return ForkedTeam(
             [
-                Worker(number, train, self.objective, self.network, self.optimizer, gradients, self.device)
+                Worker(
+                    number,
+                    train,
+                    self.objective,
+                    self.network,
+                    self.optimizer,
+                    gradients,
+                    self.device,
+                    self.precision.name,
+                )
                 for number in range(self.workers)
             ]
         )
@@ -65,6 +76,8 @@ class TrainingJob:
             "threads": torch.get_num_threads(),
             "workers": self.workers,
             "torch": torch.__version__,
+            "precision": self.precision.name,
+            "processor": processor(self.device),
         }
 
 
@@ -84,6 +97,7 @@ def training(
                 break
             started = time.perf_counter()
             chosen = batches[progress.batch : progress.batch + config.accumulate]
+            _announce(job, team, batches)
             yield from advance(job, team, chosen, len(batches), started)
             if progress.batch >= len(batches):
                 progress.epoch, progress.batch = progress.epoch + 1, 0
@@ -117,14 +131,29 @@ def _planned(job: TrainingJob) -> list[Numbers]:
     return job.objective.examples.plan(config.batch_tokens, config.seed, job.progress.epoch)
 
 
+def _step_info(progress: Progress, config: TrainConfig, share: float) -> StepInfo:
+    readings = 2 if config.consistency and share >= config.consistency_from else 1
+    return StepInfo(progress.step, progress.epoch, readings)
+
+
+def _announce(job: TrainingJob, team: Team, batches: list[Numbers]) -> None:
+    """Tell the team the batches of the coming steps of this epoch."""
+    progress, config = job.progress, job.settings.train
+    for ahead in range(1, team.steps_ahead + 1):
+        coming = replace(progress, step=progress.step + ahead, batch=progress.batch + ahead * config.accumulate)
+        if coming.batch < len(batches):
+            share = coming.share(config, len(batches))
+            chosen = batches[coming.batch : coming.batch + config.accumulate]
+            team.prepare(_step_info(coming, config, share), chosen)
+
+
 def advance(
     job: TrainingJob, team: Team, batches: list[Numbers], epoch_batches: int, started: float
 ) -> Iterator[Event]:
     """One optimiser step. Gradients accumulate over `batches` and are divided by the number of all their target tokens."""
     progress, config = job.progress, job.settings.train
     share = progress.share(config, epoch_batches)
-    readings = 2 if config.consistency and share >= config.consistency_from else 1
-    sums = team.gradient(StepInfo(progress.step, progress.epoch, readings), batches)
+    sums = team.gradient(_step_info(progress, config, share), batches)
     norm = team.norm() / sums.tokens
     if not math.isfinite(norm) or not math.isfinite(sums.loss):
         raise _not_finite(job, batches, sums.loss / sums.tokens, norm)
@@ -195,6 +224,7 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
         scores=measured.scores,
         samples=measured.samples,
         best=best,
+        by=measured.by,
     )
 
 

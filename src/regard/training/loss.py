@@ -42,10 +42,9 @@ def batch_loss(
     """
     batch = batch.to(device)
     readings = len(batch.source) // len(batch.target_in)
-    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
-        hidden = network.hidden(batch.source, batch.target_in.repeat(readings, 1), probe)
+    hidden = network.hidden(batch.source, batch.target_in.repeat(readings, 1), probe)
     real, table, outputs = batch.target_out != network.target_pad, network.output_table(), network.target_pad
-    hidden, targets = hidden[real.repeat(readings, 1)].to(table.dtype), batch.target_out[real]
+    hidden, targets = hidden[real.repeat(readings, 1)], batch.target_out[real]
     if readings == 1:
         return smoothed_cross_entropy(hidden, table, targets, smoothing, outputs=outputs)
     both = hidden.view(readings, len(targets), -1)

@@ -46,6 +46,8 @@ class Measured:
     scores: dict[str, float]
     """Other scores by name."""
     samples: tuple[Sample, ...]
+    by: str | None = None
+    """The name of the score, or `loss`, that `value` is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
 from regard.training.objective import Trained
 from regard.training.optimizer import Optimizer
+from regard.training.precision import Precision, check_possible, choose_precision, emulation_warning, processor
 from regard.training.progress import Progress, note_on_few_steps
 
 
@@ -70,9 +71,14 @@ def resumed_job(
         progress=Progress(),
         device=device,
         workers=workers,
+        precision=Precision("float32"),
     )
     if name is not None:
         complaints += _restore(job, name)
+    else:
+        job.precision = choose_precision(settings.train.precision, network, device)
+    if job.precision.warning is not None:
+        complaints.append(job.precision.warning)
     cut_back(out / "log.jsonl", -1 if name is None else job.progress.step)  # without a checkpoint it starts again
     return job, tuple(complaints)
 
@@ -95,10 +101,20 @@ def _restore(job: TrainingJob, name: str) -> list[str]:
     job.optimizer.restore(memory)
     job.progress = Progress.from_record(state.progress)
     write_pointer(job.run, "latest", name)
+    job.precision = _begun_precision(job, state)
     lost = _point_at_best(job, name)
     if not lost:  # after an interruption between save and prune; damaged checkpoints stay, for inspection
         prune(job.run, job.settings.train.keep, job.settings.train.save_every)
-    return [*lost, *_other_machine(state, job.workers)]
+    return [*lost, *_other_machine(state, job)]
+
+
+def _begun_precision(job: TrainingJob, state: CheckpointState) -> Precision:
+    """The precision in which the run began. Checkpoints without one were trained in float32, on CUDA in bfloat16."""
+    began = state.precision or ("bfloat16" if job.device.type == "cuda" else "float32")
+    if began == "float32":
+        return Precision(began)
+    check_possible(job.network, job.device)
+    return Precision(began, warning=emulation_warning(job.network, job.device))
 
 
 def _weights(job: TrainingJob, files: Manifest) -> dict[str, Tensor]:
@@ -142,11 +158,17 @@ def _point_at_best(job: TrainingJob, name: str) -> list[str]:
     return []
 
 
-def _other_machine(state: CheckpointState, workers: int) -> list[str]:
+def _other_machine(state: CheckpointState, job: TrainingJob) -> list[str]:
     """Notes on differences of machine and versions that keep the run from repeating an uninterrupted one."""
     effect = {"workers": "dropout draws other units, so the run takes another course"}
+    now = {
+        "threads": torch.get_num_threads(),
+        "workers": job.workers,
+        "torch": torch.__version__,
+        "processor": processor(job.device),
+    }
     before = {"threads": state.threads, "workers": state.workers, "torch": state.torch}
-    now = {"threads": torch.get_num_threads(), "workers": workers, "torch": torch.__version__}
+    before["processor"] = state.processor or now["processor"]  # older checkpoints do not name it
     return [
         f"resumed with {what} {value}, started with {before[what]}: {effect.get(what, 'results may differ in the last bits')}"
         for what, value in now.items()

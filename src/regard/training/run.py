@@ -36,6 +36,7 @@ from regard.training.log import JsonLog, cut_back
 from regard.training.loop import TrainingJob, training
 from regard.training.malloc import keep_large_blocks
 from regard.training.objective import Fitted, Objective, Trained, is_fitted
+from regard.training.precision import Precision
 from regard.training.progress import Progress
 from regard.training.resume import resumed_job
 from regard.training.signals import stop_requests
@@ -102,7 +103,7 @@ def _begin(
         return counting.events, started, counting.cost
     job, notes = resumed_job(settings, out, objective, device, base, remarks)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
-    started = _started(objective, len(objective.examples), device, job.progress, parameters, notes)
+    started = _started(objective, len(objective.examples), device, job.progress, parameters, notes, job.precision)
 
     def finish() -> dict[str, Any]:
         _try_average(job)
@@ -112,6 +113,7 @@ def _begin(
             "tokens": progress.tokens,
             "seconds": progress.seconds,
             "steps": progress.step,
+            "precision": job.precision.name,
         }
 
     return partial(training, job), started, finish
@@ -124,6 +126,7 @@ def _started(
     progress: Progress | None = None,
     parameters: int = 0,
     notes: tuple[str, ...] = (),
+    precision: Precision | None = None,
 ) -> Started:
     behind = progress or Progress()
     nothing = {"too_long": 0, "empty": 0, "held_out": 0, "duplicates_of_validation": 0}
@@ -135,6 +138,7 @@ def _started(
         vocabulary=objective.vocabulary,
         device=str(device),
         threads=torch.get_num_threads(),
+        precision="" if precision is None else precision.shown,
         resumed=behind.step > 0,
         notes=notes,
         **{**nothing, **objective.left_out},

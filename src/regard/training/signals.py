@@ -4,8 +4,10 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+
+LOST = b"\nended at once: the steps since the last checkpoint are lost; the same command goes on from that checkpoint\n"
 
 
 @contextmanager
@@ -18,6 +20,8 @@ def stop_requests(announce: Callable[[], None]) -> Iterator[list[int]]:
 
     def remember(number: int, frame: FrameType | None) -> None:
         if signals:
+            with suppress(OSError):  # a closed stderr
+                os.write(2, LOST)
             os._exit(128 + number)
         signals.append(number)
         announce()

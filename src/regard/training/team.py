@@ -43,6 +43,15 @@ class Team(Protocol):
         """Compute the gradient of the loss, summed over the outputs of these batches. Returns the sums of all members."""
         ...
 
+    @property
+    def steps_ahead(self) -> int:
+        """The number of coming steps that `prepare` is worth calling for; 0 if it does nothing."""
+        ...
+
+    def prepare(self, info: StepInfo, batches: list[Numbers]) -> None:
+        """Tell the batches of a coming step, to be made in the background. A hint: the step may be another one, or never come."""
+        ...
+
     def norm(self) -> float:
         """Add up the members' gradients and return the norm of the sum."""
         ...

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.data.batches import Batch
 from regard.data.examples import Numbers
+from regard.training.ahead import Delivery
 from regard.training.config import TrainConfig
+from regard.training.mixed import ComputedNetwork
 from regard.training.objective import StepInfo, Trained
 from regard.training.optimizer import Optimizer
 from regard.training.shared import shared
@@ -51,6 +54,7 @@ class Worker:
         optimizer: Optimizer,
         gradients: list[list[Tensor]],  # of each worker, in shared memory; empty if there is one worker
         device: torch.device,
+        precision: str = "float32",
     ) -> None:
         self.number = number
         self.train = train
@@ -59,6 +63,9 @@ class Worker:
         self.optimizer = optimizer
         self.gradients = gradients
         self.device = device
+        self.computed = ComputedNetwork(network, precision)
+        self.delivery: Delivery | None = None
+        """The batches that were made ahead."""
         self.parameters = list(network.parameters())
         self._index = {parameter: index for index, parameter in enumerate(self.parameters)}
         if gradients:
@@ -69,22 +76,28 @@ class Worker:
         """Compute the gradient of the loss on these parts of the step's batches, accumulated over the batches."""
         train, several = self.train, len(self.gradients)
         torch.manual_seed((train.seed * 1_000_003 + info.step) * max(1, several) + self.number)
-        self.network.train()
+        network = self.computed.refreshed().train()
         total: list[Tensor] | None = None
         done: list[Sums] = []
         for numbers in batches:
             if not len(numbers):  # fewer examples than workers
                 continue
-            batch = self.objective.examples.batch(numbers, train.seed, info.epoch, info.readings).to(self.device)
-            loss = self.objective.loss(self.network, batch, info)
-            new = torch.autograd.grad(loss.total, self.parameters, allow_unused=True, materialize_grads=True)
+            batch = self._batch(info, numbers).to(self.device)
+            with self.computed.casting():
+                loss = self.objective.loss(network, batch, info)
+            new = self.computed.gradients(loss.total)
             if total is None:
-                total = list(new)
+                total = new
             else:
                 torch._foreach_add_(total, new)
             done.append(Sums(loss.total.item(), loss.parts, loss.count))
         self._keep(total)
         return Sums.of(done)
+
+    def _batch(self, info: StepInfo, numbers: Numbers) -> Batch:
+        """The batch of these examples: made ahead if it is ready, else made here."""
+        ready = None if self.delivery is None else self.delivery.take(info, numbers)
+        return ready or self.objective.examples.batch(numbers, self.train.seed, info.epoch, info.readings)
 
     def _keep(self, total: list[Tensor] | None) -> None:
         """Store the gradient for `combine`."""

@@ -93,6 +93,7 @@ def test_it_goes_on_with_a_prompt(words: Tokenizer) -> None:
     assert texts == set(SHOW), "each of many has draws of its own"
     [several] = writer.generate(["show me my"], nbest=3, sample=False, beam=5)
     assert [one.text for one in several.alternatives] == [" photos please", " files please", " directories please"]
+    assert writer.generate(["show me my"], nbest=3, beam=5) == [several], "a beam asks for a search"
     [short] = writer.generate(["show"], max_length=2)
     assert (short.text, short.finished) == (" me my", False)
 

@@ -11,7 +11,7 @@ import torch
 
 from regard.engine.constraints import ConstraintWarning, TextConstraints, suppressed_ids
 from regard.engine.risk import by_utility, expected_utilities
-from regard.errors import BundleError, DataError, SearchError
+from regard.errors import BundleError, DataError, InputTypeError, SearchError
 from regard.metrics.translation import sentence_chrf
 from regard.search.beam import beam
 from regard.search.diverse import diverse
@@ -98,7 +98,6 @@ def test_what_a_vocabulary_cannot_spell_is_left_out() -> None:
     [
         ({"prefixes": ["a"]}, "prefixes has 1 entries for 2 texts"),
         ({"phrases": [["a"]]}, "phrases has 1 entries for 2 texts"),
-        ({"prefixes": "ab"}, "prefixes has 2 entries"),
     ],
 )
 def test_one_constraint_for_each_text(
@@ -106,6 +105,34 @@ def test_one_constraint_for_each_text(
 ) -> None:
     with pytest.raises(DataError, match=message):
         random_model("char").translate(["a", "b"], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"prefixes": "ab"},
+            "prefixes = 'ab': must be a list: write prefixes=['I', ..], with one prefix for each text, empty where there is none",
+        ),
+        ({"prefixes": 5}, "prefixes = 5: must be a list: write"),
+        ({"prefixes": ["a", 5]}, "prefixes[1] = 5: must be a str, '' where there is none"),
+        (
+            {"phrases": "ab"},
+            "phrases = 'ab': must be a list: write phrases=[['a cat', ..], ..], with one list of phrases for each text",
+        ),
+        ({"phrases": [["a"], 5]}, "phrases[1] = 5: must be a list of str, [] where there is none"),
+        ({"phrases": [["a"], [None]]}, "phrases[1] = [None]: must be a list of str"),
+        ({"beem": 3}, "beem is no search option; did you mean beam?"),
+        ({"prefix": ["a", "b"]}, "prefix is no search option; did you mean prefixes?"),
+        ({"zzzzzz": 3}, "zzzzzz is no search option; the options are beam, alpha, length_form,"),
+    ],
+)
+def test_arguments_of_other_types_or_names(
+    random_model: Callable[..., Translator], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputTypeError) as refused:
+        random_model("char").translate(["a", "b"], **options)
+    assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +160,10 @@ def test_one_constraint_for_each_text(
         ({"sample": True, "coverage": 0.2}, r"coverage = 0\.2: sample does not rank by it"),
         ({"min_length": 9, "max_length": 8}, "min_length = 9: above max_length = 8"),
         ({"suppress": "a"}, "suppress = 'a': must be a list"),
-        ({"suppress": ["▁zebra"]}, "suppress = '▁zebra': no piece of the vocabulary; did you mean"),
+        (
+            {"suppress": ["▁zebra"]},
+            "suppress = '▁zebra': no piece of the vocabulary, where a word may be several pieces; did you mean",
+        ),
         ({"suppress": ["</s>"]}, "suppressed holds the end mark"),
         ({"groups": 3}, "groups = 3: a beam of 5"),
         ({"stop": "never"}, "stop = 'never'"),

@@ -38,7 +38,8 @@ export function attributionView(parent, explanation) {
   parent.append(
     make("div", { class: "scroll" },
       make("table", { class: "numbers agreement" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows))),
-    make("p", { class: "note" }, "Mean over the words of the translation of how alike two methods rank the source words: 1 is the same order, "
+    make("p", { class: "note" }, "Mean over the words of the translation of how alike two methods rank the source words, "
+      + "by absolute values, so a word that speaks against a token ranks as one that speaks for it: 1 is the same order, "
       + "0 none. A word is absent where <unk> stands in its place. Integrated gradients of a row sum to log p less its value with every word absent; "
       + `here up to ${exact(gap)} is missing, the error of the integral.`));
 }

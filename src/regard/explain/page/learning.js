@@ -43,11 +43,11 @@ function scoreCharts(curves, scores) {
 }
 
 // The large charts of a run and the small ones, by the fields of its log.
-function chartSpecs(curves, scores) {
+function chartSpecs(curves, scores, unit) {
   const line = (name, points, look = "line", colour = 1) => ({ name, points, look, colour });
   const large = [
     {
-      title: "Loss", unit: "nats per target token", scales: true, lost: curves.lost_steps,
+      title: "Loss", unit: `nats per ${unit.replace(/s$/, "")}`, scales: true, lost: curves.lost_steps,
       series: [
         line("every step", curves.loss, "faint"),
         line("training", curves.loss_smooth),
@@ -63,7 +63,7 @@ function chartSpecs(curves, scores) {
       title: "Gradient norm", scales: true, lost: curves.lost_steps,
       series: [line("every step", curves.gradient_norm, "faint"), line("mean", curves.gradient_norm_smooth)],
     },
-    { title: "Speed", unit: "target tokens per second", series: [line("tokens per second", curves.speed_smooth)] },
+    { title: "Speed", unit: `${unit} per second`, series: [line(`${unit.split(" ").at(-1)} per second`, curves.speed_smooth)] },
   ];
   return {
     large: large.map((spec) => ({ ...spec, height: 300 })),
@@ -72,8 +72,8 @@ function chartSpecs(curves, scores) {
 }
 
 export function learningView(parent, data) {
-  const { curves, validations, scores, status } = data;
-  const specs = chartSpecs(curves, scores);
+  const { curves, validations, scores, status, unit } = data;
+  const specs = chartSpecs(curves, scores, unit);
   const points = [...specs.large, ...specs.small].flatMap((spec) => spec.series.flatMap((curve) => curve.points));
   if (points.length === 0) {
     const nothing = "No step has been logged yet: there is nothing to draw.";

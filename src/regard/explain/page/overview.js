@@ -11,12 +11,12 @@ const REASONS = {
 };
 
 // A summary of the run in a few sentences.
-function story({ metrics, highlights, status }) {
+function story({ metrics, highlights, status, unit }) {
   const seconds = metrics.seconds ?? status.seconds;
   const steps = metrics.steps ?? status.steps;
   const sentences = [];
   if (typeof steps === "number") {
-    const tokens = metrics.tokens ? ` and ${compact(metrics.tokens)} target tokens` : "";
+    const tokens = metrics.tokens ? ` and ${compact(metrics.tokens)} ${unit}` : "";
     const time = seconds ? ` in ${duration(seconds)}` : "";
     const counted = status.reason === "counted";
     sentences.push(counted ? `Counted ${compact(metrics.tokens ?? 0)} tokens${time}.` : `Trained for ${plural(steps, "step")}${tokens}${time}.`);

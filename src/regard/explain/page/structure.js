@@ -38,8 +38,11 @@ function bars(parent, values, label) {
 function statesMaps(parent, title, states, tokens) {
   for (const [field, name] of [["norms", "length of each state"], ["gradients", "length of the gradient of −log p there"]]) {
     const values = arrayOf(states[field]);
-    matrixView(figure(parent, title, name), {
-      rows: states.layers, columns: tokens, scale: largest(values.data), value: (row, column) => values.at(row, column),
+    // The decoder's first state reads the start mark. Its gradient is many times longer than the others and would leave them without colour.
+    const aside = title === "Decoder" && field === "gradients" && tokens.length > 1;
+    const judged = aside ? Array.from(values.data).filter((_, index) => index % tokens.length) : values.data;
+    matrixView(figure(parent, title, aside ? `${name}; full colour is the longest but for the start mark, the first column` : name), {
+      rows: states.layers, columns: tokens, scale: largest(judged), value: (row, column) => values.at(row, column),
       label: `${title}: ${name}`, tell: (row, column) => [["length", values.at(row, column)]],
     });
   }

@@ -1,5 +1,6 @@
 """The settings of Transformers: to translate, to model language, and to classify."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -52,16 +53,18 @@ class TransformerBase(MixerSettings):
     score_width: int | None = Field(default=None, ge=1, le=8192)
     """Inner width of the scores additive, concat, mahalanobis and latent; that of a head if not given, of latent a quarter."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _fill_positions(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        names = {name for side in ("mixer", "encoder_mixer", "decoder_mixer") for name in listed(values.get(side))}
+    def _fill_positions(cls, values: Any, handler: Callable[[Any], Any]) -> Any:
+        if not isinstance(values, dict) or "positions" in values:
+            return handler(values)
+        names = [name for side in ("mixer", "encoder_mixer", "decoder_mixer") for name in listed(values.get(side))]
         blind = any(name in MIXER_TRAITS and not MIXER_TRAITS[name].reads_rotary for name in names)
-        if blind or values.get("score", "scaled_dot") not in scores_reading_rotary():
-            return {"positions": "sinusoidal", **values}
-        return values
+        if not blind and values.get("score", "scaled_dot") in scores_reading_rotary():
+            return handler(values)
+        config = handler({"positions": "sinusoidal", **values})
+        config.model_fields_set.discard("positions")  # filled in, not given
+        return config
 
     @model_validator(mode="after")
     def _check_heads(self) -> "TransformerBase":
@@ -125,6 +128,17 @@ class TransformerBase(MixerSettings):
     def depth(self) -> tuple[int, int]:
         """Blocks of the encoder and of the decoder."""
         return self.layers, self.layers
+
+    @property
+    def remarks(self) -> list[str]:
+        """Notes for the user on settings that were filled in otherwise than by their defaults."""
+        usual = TransformerBase.model_fields["positions"].default
+        if "positions" in self.model_fields_set or self.positions == usual:
+            return []
+        return [
+            f"model.positions = {self.positions!r}, not {usual!r}: model.score {self.score!r} does not read {usual} positions; "
+            f"to compare it with {', '.join(scores_reading_rotary())}, set model.positions for all of them"
+        ]
 
     @property
     def reach(self) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from regard.activity import activity
+from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches, padded
 from regard.engine.input_length import MAX_TOKENS, most_characters
@@ -61,6 +62,9 @@ class LabelServer:
         self.tokenizer, self.labels, self.bundle = tokenizer, tuple(labels), bundle
         self.max_tokens = MAX_TOKENS if reach is None else min(MAX_TOKENS, reach - self.marks)
         self.max_characters = most_characters(self.max_tokens)
+
+    def __repr__(self) -> str:
+        return summary(type(self).__name__, self.bundle, self._resident.loaded)
 
     @property
     def network(self) -> LabelNetwork:

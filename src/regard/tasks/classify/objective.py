@@ -21,7 +21,7 @@ from regard.tasks.classify.classifier import Classifier
 from regard.tasks.classify.evaluate import ClassifyTest, label_scores, predictions
 from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
 from regard.tasks.classify.tagger import Tagger
-from regard.tasks.select import best_value
+from regard.tasks.select import best_value, selecting
 from regard.tasks.text_objective import TextObjective
 from regard.training.events import Sample
 from regard.training.loss import TeacherForced, batch_loss, corpus_loss
@@ -91,7 +91,8 @@ class ClassifyObjective(TextObjective):
             Sample(prediction.text, " ".join(prediction.expected), " ".join(prediction.predicted))
             for prediction in valid_predictions[: train.samples]
         )
-        return Measured(loss, best_value(train.select, "accuracy", loss, scores), scores, samples)
+        value = best_value(train.select, "accuracy", loss, scores)
+        return Measured(loss, value, scores, samples, selecting(train.select, "accuracy"))
 
 
 def refuse_other_labels(labels: Sequence[str], base: OpenBundle) -> None:

@@ -4,7 +4,7 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from regard.errors import DataError
 from regard.metrics.perplexity import text_perplexities
 from regard.tasks.generate.writer import Writer
 from regard.text.lines import newline_of
+from regard.text.normalise import SPACE_MARK
 from regard.text.tokenizer import word_ends
+from regard.text.vocabulary import BYTE_PIECES
 from regard.training.events import Sample
 from regard.training.objective import Evaluation
 
@@ -42,8 +44,11 @@ class GenerateTest:
 def evaluate_writer(writer: Writer, test: GenerateTest) -> Evaluation:
     """The perplexities of the text, and examples of how the model continues it."""
     metrics: dict[str, Any] = {**corpus_perplexities(writer, test.corpus), "set": test.name}
+    notes = [*_spelled(writer, test.corpus)]
     if metrics["nats_per_token"] == math.inf:
-        metrics["notes"] = [_infinite(writer, test.corpus)]
+        notes.append(_infinite(writer, test.corpus))
+    if notes:
+        metrics["notes"] = notes
     samples = continuations(writer, test.corpus, test.samples) if test.samples else ()
     rows = [{"prompt": sample.source, "reference": sample.reference, "text": sample.hypothesis} for sample in samples]
     return Evaluation(metrics, rows)
@@ -93,6 +98,21 @@ def _word_begin(writer: Writer, corpus: TextCorpus, start: int) -> int:
 def _words_within(writer: Writer, ids: list[int], most: int) -> int:
     """How many of the first tokens are whole words, at most `most`; `most` if the first word is longer."""
     return max((end + 1 for end in word_ends(writer.tokenizer, ids) if end < most), default=most)
+
+
+def _spelled(writer: Writer, corpus: TextCorpus) -> Iterator[str]:
+    """A note on unknown words, which a word tokenizer spells in bytes: they make the perplexity per token look better."""
+    if writer.tokenizer.kind != "word":
+        return
+    vocabulary = writer.tokenizer.vocabulary
+    words = int(np.count_nonzero(corpus.ids == vocabulary.id_of(SPACE_MARK)))  # a known word has its mark in its piece
+    if words:
+        spelling = {vocabulary.id_of(piece) for piece in BYTE_PIECES} - {newline_of(vocabulary)}
+        tokens = words + int(np.isin(corpus.ids, list(spelling)).sum())
+        yield (
+            f"{words:,} of {corpus.counts.words:,} words are unknown: they are spelled in {tokens:,} tokens, and the perplexity per token "
+            "counts each of these; the perplexity per word counts each word once"
+        )
 
 
 def _infinite(writer: Writer, corpus: TextCorpus) -> str:

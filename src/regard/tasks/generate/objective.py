@@ -14,7 +14,7 @@ from regard.models.config import MarkovConfig
 from regard.tasks.generate.evaluate import FINAL_SAMPLES, GenerateTest, continuations, corpus_perplexities
 from regard.tasks.generate.settings import GenerateBundle, GenerateSettings
 from regard.tasks.generate.writer import Writer
-from regard.tasks.select import best_value
+from regard.tasks.select import best_value, selecting
 from regard.tasks.text_objective import TextObjective
 from regard.training.loss import TeacherForced, batch_loss, corpus_loss
 from regard.training.objective import CountedNetwork, Loss, Measured, StepInfo
@@ -72,7 +72,8 @@ class _Texts(TextObjective):
         every = text_perplexities(loss * counts.tokens, tokens=counts.tokens, words=counts.words, size=counts.bytes)
         scores = {name: every[name] for name in ("perplexity_word", "bits_per_byte")}
         samples = continuations(self.writer(network), self.prepared.valid, train.samples)
-        return Measured(loss, best_value(train.select, "loss", loss, scores), scores, samples)
+        value = best_value(train.select, "loss", loss, scores)
+        return Measured(loss, value, scores, samples, selecting(train.select, "loss"))
 
 
 class GenerateObjective(_Texts):

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from regard.activity import activity
 from regard.bundle.config import TextsConfig
+from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import padded
 from regard.engine.constraints import suppressed_ids
@@ -30,10 +31,11 @@ from regard.engine.resident import Evaluable, Resident
 from regard.engine.risk import by_utility, expected_utilities
 from regard.errors import SearchError
 from regard.metrics.pairwise import chrf_matrix
+from regard.search.checks import check_count
 from regard.search.constraints import Constraints
-from regard.search.hypothesis import Hypothesis
+from regard.search.hypothesis import Hypothesis, Proof
 from regard.search.interruption import NOT_BEGUN, Interruption, StopSignal
-from regard.search.options import SearchKeywords, SearchOptions
+from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
 from regard.search.stepper import Stepper
@@ -87,6 +89,8 @@ class Generation:
     """Whether the prompt was too long and only its end was read."""
     timed_out: bool = False
     """Whether the time limit ended its search."""
+    proof: Proof | None = None
+    """The proof of an exact search: the number of nodes, and whether no text is more probable."""
 
 
 GenerationStream: TypeAlias = TextStream[Generation]
@@ -104,6 +108,9 @@ class Writer:
         self._resident = Resident(network)
         self.tokenizer, self.texts, self.bundle = tokenizer, texts, bundle
 
+    def __repr__(self) -> str:
+        return summary(type(self).__name__, self.bundle, self._resident.loaded)
+
     @property
     def network(self) -> LanguageNetwork:
         """The network."""
@@ -114,14 +121,15 @@ class Writer:
         """The device of the weights."""
         return self._resident.device
 
+    @lists_options
     def generate(
         self, prompts: Sequence[str], *, stopped: StopSignal | None = None, **options: Unpack[SearchKeywords]
     ) -> list[Generation]:
         """A continuation of each prompt. A prompt may be empty.
 
-        The options are those of `SearchOptions`, but with `sample=True` and `beam=1` as defaults. `sample=False` searches for the most
-        probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of an event,
-        that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
+        The options are those of `SearchOptions`. By default the text is drawn (`sample=True`); `beam`, or `sample=False`, searches for
+        the most probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of
+        an event, that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
         return self.write(prompts, _writing_options(options), stopped)
 
@@ -321,6 +329,7 @@ class Writer:
                 finished=hypothesis.finished,
                 truncated=cut,
                 timed_out=hypothesis.timed_out,
+                proof=hypothesis.proof,
             )
             for hypothesis in hypotheses
         )
@@ -328,15 +337,18 @@ class Writer:
 
 
 def _writing_options(given: SearchKeywords) -> SearchOptions:
-    """The options of a language model, which samples by default."""
-    sample, nbest, mbr = given.get("sample", True), given.get("nbest", 1), given.get("mbr", 0)
+    """The options of a language model, which samples if nothing asks for a search."""
+    beam, nbest, mbr = given.get("beam", 0), given.get("nbest", 1), given.get("mbr", 0)
+    check_count("beam", beam, least=0)
+    sample = given.get("sample", not beam)
     searches = mbr or given.get("exact", False) or given.get("exhaustive", False)
+    check_count("nbest", nbest)
     options: SearchKeywords = {
         **given,
         "sample": bool(sample and not searches),
-        "beam": max(given.get("beam", 1), 1 if sample or mbr else nbest),
+        "beam": max(beam, 1 if sample or mbr else nbest),
     }
-    return SearchOptions(**options)
+    return SearchOptions.of(options, beside=("stopped",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from regard.metrics.scores import added_scores
 from regard.metrics.translation import bleu, chrf, exact_match
 from regard.ops.loss import alignment_cross_entropy
 from regard.ops.probe import Probe
-from regard.tasks.select import auto_for_translations, best_value
+from regard.tasks.select import auto_for_translations, best_value, selecting
 from regard.tasks.text_objective import TextObjective
 from regard.tasks.translate.evaluate import TranslateTest
 from regard.tasks.translate.language_check import characters_per_piece
@@ -108,8 +108,9 @@ class TranslateObjective(TextObjective):
             **added_scores("translations", hypotheses, references, sources),
         }
         samples = list(map(Sample, sources, references, hypotheses))
-        value = best_value(train.select, auto_for_translations(len(pairs)), loss, scores)
-        return Measured(loss, value, scores, tuple(samples[: train.samples]))
+        auto = auto_for_translations(len(pairs))
+        value = best_value(train.select, auto, loss, scores)
+        return Measured(loss, value, scores, tuple(samples[: train.samples]), selecting(train.select, auto))
 
 
 class AlignmentHead:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
+from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
 from regard.engine.fast import FastPath
@@ -25,7 +26,7 @@ from regard.search.checks import NODE_LIMIT, check_count
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption, StopSignal
-from regard.search.options import SearchKeywords, SearchOptions
+from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
 from regard.tasks.translate.output_length import warn_of_cuts
 from regard.tasks.translate.pairs import Pairs
@@ -76,6 +77,9 @@ class Translator:
         self._reader = Reader(tokenizers, self.max_tokens)
         self._searcher = Searcher(tokenizers.target, lambda: self._runner, fast or FastPath(), reach)
 
+    def __repr__(self) -> str:
+        return summary(type(self).__name__, self.bundle, self._resident.loaded)
+
     @property
     def network(self) -> "Network":
         """The network, loaded at the first access."""
@@ -99,6 +103,7 @@ class Translator:
         """The device of the weights."""
         return self._resident.device
 
+    @lists_options
     def translate(
         self,
         texts: Sequence[str],
@@ -116,7 +121,7 @@ class Translator:
         """
         return self.search(
             texts,
-            SearchOptions(**options),
+            SearchOptions.of(options, beside=("prefixes", "phrases", "batch_tokens", "stopped")),
             prefixes=prefixes,
             phrases=phrases,
             batch_tokens=batch_tokens,
@@ -165,7 +170,7 @@ class Translator:
 
     def engine(self, **options: Unpack[SearchKeywords]) -> Literal["ct2", "torch"]:
         """The engine of such a search, loaded now."""
-        return "ct2" if self._searcher.fast.prepare(SearchOptions(**options)) else "torch"
+        return "ct2" if self._searcher.fast.prepare(SearchOptions.of(options)) else "torch"
 
     def read(self, texts: Sequence[str]) -> list[Source]:
         """The tokenized texts, with the ids that `search_read` and `forced` take."""
