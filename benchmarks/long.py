@@ -33,6 +33,7 @@ FITTED = 4096  # the shortest length that an exponent is fitted to
 EXPLICIT, LONGEST_EXPLICIT = "attention, written out", 8192  # at 32,768 its weights alone are 16 GB
 NAMES = ("attention", EXPLICIT, *(name for name in MIXER_TRAITS if MIXER_TRAITS[name].causal and name != "attention"))
 PATIENCE, PASSES, TOKENS = 1.5, 5, 20  # seconds and passes a cell, tokens decoded
+LEAST, LONG_PASS = 3, 7.0  # passes of a cell whose first pass took less than so many seconds
 PREFILL = 2048  # positions of attention at a time, whose mask would else be of all pairs
 
 Cell = dict[str, Any]
@@ -86,7 +87,7 @@ def decoding(name: str, length: int, longest: int) -> float:
 
 def _least(work: Callable[[], None]) -> float:
     seconds: list[float] = []
-    while len(seconds) < PASSES and sum(seconds) < PATIENCE:
+    while len(seconds) < PASSES and (sum(seconds) < PATIENCE or (len(seconds) < LEAST and seconds[0] < LONG_PASS)):
         begin = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - begin)

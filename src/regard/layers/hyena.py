@@ -27,6 +27,8 @@ from regard.ops.probe import Probe
 
 BANDS = 8
 """Sines and cosines of a lag, with wavelengths from 4 lags to twice the longest."""
+POINTS = 2**21
+"""Positions times channels that are computed together: they stay in the processor's cache, and their memory is used again."""
 FASTEST = 16
 """Lags after which the fastest filter has fallen to a hundredth."""
 
@@ -79,17 +81,29 @@ class ImplicitFilters(nn.Module):
 
     def forward(self, length: int) -> Float[Tensor, "N S D T"]:
         """The values of all filters at lags 0 .. length - 1."""
+        return self.of_channels(slice(0, self.width), self.hidden(length))
+
+    def hidden(self, length: int) -> Float[Tensor, "_ T"]:
+        """The network of the lags 0 .. length - 1 up to its last layer, which all filters share."""
         if length > self.positions:
             raise DataError(
                 f"a sequence of {length} tokens, but the filters of hyena have {self.positions} lags; "
                 "shorten it, or train with a larger model.max_positions"
             )
-        lags = torch.arange(length, device=self.rates.device, dtype=self.rates.dtype)
-        values = self.output @ self.second(self.first(self._features(lags)))
-        rates = self.rates[:, None]
-        window = torch.exp(-rates * lags) * (2 * rates).sqrt()
-        filters: Tensor = values.view(self.order, self.sides, self.width, length) * window
+        hidden: Tensor = self.second(self.first(self._features(self._lags(length))))
+        return hidden
+
+    def of_channels(self, channels: slice, hidden: Float[Tensor, "_ T"]) -> Float[Tensor, "N S _ T"]:
+        """The filters of some channels."""
+        length = hidden.shape[1]
+        weight = self.output.view(self.order, self.sides, self.width, -1)[:, :, channels]
+        rates = self.rates[channels, None]
+        window = torch.exp(-rates * self._lags(length)) * (2 * rates).sqrt()
+        filters: Tensor = (weight.flatten(0, 2) @ hidden).view(*weight.shape[:3], length) * window
         return filters
+
+    def _lags(self, length: int) -> Float[Tensor, " T"]:
+        return torch.arange(length, device=self.rates.device, dtype=self.rates.dtype)
 
     def _features(self, lags: Float[Tensor, " T"]) -> Float[Tensor, "F T"]:
         """A lag as a share of the longest, and its sines and cosines."""
@@ -127,17 +141,39 @@ class Hyena(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Gates and convolutions over all positions. A probe sees `filters`, `gates` [B, N, D, T] and `output`."""
         real = None if self.causal else real_positions(mask)
-        filters = self.filters(x.shape[1])
-        projected = _without_padding(self._projected(x), real)
-        z, *gates = self.short(projected).chunk(self.order + 1, dim=1)
+        count = self.width if probe is not None else max(1, POINTS // x.shape[:2].numel())
+        hidden = self.filters.hidden(x.shape[1])
+        parts = [
+            self._channels(x, slice(first, min(first + count, self.width)), hidden, real, probe)
+            for first in range(0, self.width, count)
+        ]
+        z = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        output: Tensor = self.output(z.transpose(1, 2))
+        return output if probe is None else probe.see("output", output)
+
+    def _channels(
+        self,
+        x: Float[Tensor, "B T D"],
+        channels: slice,
+        hidden: Float[Tensor, "_ T"],
+        real: Bool[Tensor, "B T"] | None,
+        probe: Probe | None,
+    ) -> Float[Tensor, "B _ T"]:
+        """The last z of some channels: before the output no channel depends on another."""
+        weight, taps, bias = (
+            torch.unflatten(part, 0, (self.order + 1, self.width))[:, channels].flatten(0, 1)
+            for part in (self.input.weight, self.short.weight, self.short.bias)
+        )
+        projected = _without_padding(torch.matmul(weight, x.transpose(1, 2)), real)
+        z, *gates = self.short.around(projected, taps, bias).chunk(self.order + 1, dim=1)
+        filters = self.filters.of_channels(channels, hidden)
         if probe is not None:
             filters = probe.see("filters", filters)
             gates = list(probe.see("gates", torch.stack(gates, dim=1)).unbind(1))
-        for gate, sides, skip in zip(gates, filters, self.skip, strict=True):
+        for gate, sides, skip in zip(gates, filters, self.skip[:, channels], strict=True):
             z = _without_padding(z, real)
             z = gate * torch.addcmul(self._convolved(z, sides), z, skip[:, None])
-        output: Tensor = self.output(z.transpose(1, 2))
-        return output if probe is None else probe.see("output", output)
+        return z
 
     def begin(self, rows: int) -> MixerState:
         """Nothing before the first position; the filters, which all rows share, with lag 0 last."""

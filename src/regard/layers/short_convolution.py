@@ -37,7 +37,13 @@ class ShortConvolution(nn.Module):
 
     def forward(self, x: Float[Tensor, "B D T"]) -> Float[Tensor, "B D T"]:
         """All positions at once, with zeros around them."""
-        return short_convolution(F.pad(x, (self.before, TAPS - 1 - self.before)), self.weight, self.bias)
+        return self.around(x, self.weight, self.bias)
+
+    def around(
+        self, x: Float[Tensor, "B D T"], weight: Float[Tensor, "D K"], bias: Float[Tensor, " D"]
+    ) -> Float[Tensor, "B D T"]:
+        """The same with the given weights: those of some channels."""
+        return short_convolution(F.pad(x, (self.before, TAPS - 1 - self.before)), weight, bias)
 
     def step(
         self, x: Float[Tensor, "B D T"], earlier: Float[Tensor, "B D _"]

@@ -116,8 +116,10 @@ def _gathered(
     if pattern.causal:
         wide = wide & (places[:, :, None, :] <= at[None, :, :, None])
     if alone:  # no copy of all keys for one query
-        chosen_keys, chosen_values = (x.index_select(1, places[0, 0].clamp_max(length - 1)) for x in (keys, values))
-        return _attend(query, chosen_keys, chosen_values, wide[:, 0, None].expand(batch, -1, -1, -1))
+        at_most = places[0, 0].clamp_max(length - 1)
+        # by heads first, as a cache has them: of another order all keys would be copied
+        read = [x.transpose(1, 2).index_select(2, at_most).transpose(1, 2) for x in (keys, values)]
+        return _attend(query, read[0], read[1], wide[:, 0, None].expand(batch, -1, -1, -1))
     query = F.pad(query, (0, 0, 0, 0, start - rows.start * size, fill))
     flat = places[..., ::size] // size + blocks * torch.arange(batch, device=device)[:, None, None]
     context = _attend(
