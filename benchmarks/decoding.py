@@ -13,22 +13,25 @@ largest. `same` is the share of sentences whose text is that of regard torch. Ne
 """
 
 import argparse
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 
-from decoding_programs import CORES, Runner, say
+from decoding_programs import CORES, Runner, processor, say
 
 NAMES = (
     "regard torch",
+    "regard torch shortlist",
     "regard ct2 float32",
+    "regard ct2 float32 shortlist",
     "regard ct2 int8",
+    "regard ct2 int8 shortlist",
     "CTranslate2 float32",
     "CTranslate2 int8",
     "Hugging Face generate",
@@ -37,6 +40,9 @@ PAIRS = {
     "regard torch": "Hugging Face generate",
     "regard ct2 float32": "CTranslate2 float32",
     "regard ct2 int8": "CTranslate2 int8",
+    "regard ct2 float32 shortlist": "CTranslate2 float32",
+    "regard ct2 int8 shortlist": "CTranslate2 int8",
+    "regard torch shortlist": "regard torch",
 }
 STREAMING = tuple(name for name in NAMES if "ct2" in name or "CTranslate2" in name)
 REGARD = [sys.executable, "-c", "from regard.cli.main import run; run()"]
@@ -65,6 +71,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="+", default=NAMES, choices=NAMES)
     arguments = parser.parse_args()
+    arguments.only = [name for name in arguments.only if not left_out(name, arguments.bundle)]
     runners = {name: Runner(name, vars(arguments)) for name in arguments.only}
     texts = {(name, beam): runner.ask("texts", beam) for beam in arguments.beams for name, runner in runners.items()}
     seconds = rounds(arguments, runners)
@@ -74,6 +81,25 @@ def main() -> None:
     startup(arguments)
     if arguments.memory:
         memory(arguments)
+
+
+def left_out(name: str, path: Path) -> bool:
+    """Whether the bundle has nothing to measure by this name; standard error says why."""
+    from peers import without_peer
+
+    from regard.bundle.locate import find_bundle
+    from regard.bundle.shortlist import has_shortlist
+    from regard.tasks.bundles import open_bundle
+
+    bundle, why = open_bundle(find_bundle(path)), None
+    if name.startswith("Hugging Face"):
+        missing = None if find_spec("transformers") else "the package transformers is not installed"
+        why = missing or without_peer(bundle.config.model)
+    elif name.endswith("shortlist") and not has_shortlist(bundle):
+        why = "the bundle has no shortlist; make it with `regard shortlist`"
+    if why is not None:
+        say(f"{name}: left out: {why}")
+    return why is not None
 
 
 def rounds(arguments: argparse.Namespace, runners: dict[str, Runner]) -> Seconds:
@@ -93,10 +119,11 @@ def rounds(arguments: argparse.Namespace, runners: dict[str, Runner]) -> Seconds
 def report(arguments: argparse.Namespace, seconds: Seconds, texts: dict[tuple[str, int], list[str]]) -> None:
     beams = arguments.beams
     count = len(next(iter(texts.values())))
-    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "ctranslate2", "transformers"))
+    packages = [name for name in ("torch", "ctranslate2", "transformers") if find_spec(name)]
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     print(
         f"{count:,} sentences of {arguments.text.name}, alpha {arguments.alpha:g}, {arguments.rounds} rounds; {versions}, "
-        f"{platform.machine()}, {CORES} cores\n"
+        f"{processor()}, {CORES} cores\n"
     )
     heads = [
         *(f"sentences/s, beam {beam}" for beam in beams),
@@ -117,7 +144,8 @@ def report(arguments: argparse.Namespace, seconds: Seconds, texts: dict[tuple[st
         ("singly", "one at a time"),
         ("stream", "text to text beside pieces to pieces"),
     ):
-        for ours, theirs in [*PAIRS.items(), ("regard ct2 int8", "regard ct2 float32")]:
+        others = [("regard ct2 int8", "regard ct2 float32"), ("regard torch", "Hugging Face generate")]
+        for ours, theirs in dict.fromkeys([*PAIRS.items(), *others]):
             if all((task, name, beams[0]) in seconds for name in (ours, theirs)):
                 cells = [_ratio(seconds[task, theirs, beam], seconds[task, ours, beam]) for beam in beams]
                 print(f"| {ours} / {theirs}, {said} | {' | '.join(cells)} |")

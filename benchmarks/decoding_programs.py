@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import platform
 import statistics
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 CORES = len(os.sched_getaffinity(0))
 CT2_BATCHES = (512, 1024, 2048, 4096)  # tokens
 
@@ -20,6 +22,17 @@ CT2_BATCHES = (512, 1024, 2048, 4096)  # tokens
 def say(message: str) -> None:
     """Tell how far it is, beside the results."""
     print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+
+
+def processor() -> str:
+    """The model of the processor, and what it has of `FLAGS`."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    have = [flag for flag in FLAGS if flag in found.get("flags", "").split()]
+    return f"{found.get('model name', platform.machine())} ({', '.join(have) or 'no AVX2'})"
 
 
 class Runner:
@@ -42,6 +55,8 @@ class Runner:
             sound, answer = self._pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self._process.join()
+            if self._pipe.poll():  # it failed before it was asked
+                raise SystemExit(f"{self._name}: failed\n{self._pipe.recv()[1]}") from None
             raise SystemExit(f"{self._name}: died, exit code {self._process.exitcode}") from None
         if not sound:
             raise SystemExit(f"{self._name}: failed\n{answer}")
@@ -95,14 +110,16 @@ def _answers(name: str, options: dict[str, Any]) -> dict[str, Callable[[int], An
     }
 
 
-def _regard(name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, Any]:
+def _regard(full_name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, Any]:
     """Text in, text out."""
     from regard.cli.lines import process_lines
     from regard.cli.translate import TranslateLines
     from regard.search.options import SearchOptions
     from regard.tasks.load import load_served
 
+    name = full_name.removesuffix(" shortlist")
     engine, _, precision = name.removeprefix("regard ").partition(" ")
+    chosen = {"alpha": options["alpha"], "shortlist": name != full_name}
     if engine == "torch":
         import torch
 
@@ -111,11 +128,11 @@ def _regard(name: str, options: dict[str, Any]) -> tuple[Any, Translate, Any, An
 
     def translate(texts: list[str], beam: int) -> list[str]:
         batch_tokens = options["batch_tokens"]
-        found = model.translate(texts, beam=beam, alpha=options["alpha"], batch_tokens=batch_tokens)
+        found = model.translate(texts, beam=beam, batch_tokens=batch_tokens, **chosen)
         return [one.text for one in found]
 
     def stream(lines: list[str], beam: int) -> float:
-        search = SearchOptions(beam=beam, alpha=options["alpha"])
+        search = SearchOptions(beam=beam, **chosen)
         job = TranslateLines(model, search, with_prefix=False, with_phrases=False, align=False)
         with tempfile.TemporaryDirectory() as home:
             Path(home, "in").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

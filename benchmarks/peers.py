@@ -100,14 +100,74 @@ def plain_loop(network: Any, rate: float, smoothing: float, clip: float) -> Any:
     return step
 
 
+def without_peer(config: Any) -> str | None:
+    """Why Hugging Face has no such network; None: it has."""
+    if not config.tie or config.positions != "sinusoidal" or config.activation not in ("relu", "gelu", "silu"):
+        named = f"tie {str(config.tie).lower()}, {config.positions} positions, {config.activation}"
+        return f"it has only tied networks with sinusoidal positions and a plain activation, not {named}"
+    return None
+
+
+def language_model(network: Any, config: Any, vocabulary: int, context: int) -> Any:
+    """A language model as Hugging Face's GPT-2: pre-norm, learned positions, GELU, tied."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    width, layers = config.width, config.layers
+    model = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=vocabulary,
+            n_positions=context,
+            n_embd=width,
+            n_layer=layers,
+            n_head=config.heads,
+            n_inner=config.feed_forward,
+            activation_function="gelu",
+            tie_word_embeddings=False,
+            bos_token_id=vocabulary - 1,
+            eos_token_id=0,
+            pad_token_id=vocabulary - 1,
+        )
+    )
+    model.lm_head = nn.Linear(width, vocabulary)
+    ours, theirs = network.state_dict(), dict(model.named_parameters())
+    never = torch.zeros(vocabulary).index_fill_(0, torch.tensor([vocabulary - 1]), -1e9)  # pad is never said
+    values = {
+        "lm_head.bias": never,
+        "transformer.wte.weight": ours["target.embedding.weight"] * math.sqrt(width),
+        "transformer.wpe.weight": ours["target.positions.table"][:context],
+        "lm_head.weight": ours["target.embedding.weight"],
+        "transformer.ln_f.weight": ours["decoder_norm.weight"],
+        "transformer.ln_f.bias": ours["decoder_norm.bias"],
+    }
+    for number in range(layers):
+        them, us = f"transformer.h.{number}", f"decoder.{number}"
+        parts = [f"{us}.mixer.{part}" for part in ("query", "key", "value")]
+        values[f"{them}.attn.c_attn.weight"] = torch.cat([ours[f"{part}.weight"] for part in parts]).T
+        values[f"{them}.attn.c_attn.bias"] = torch.cat([ours[f"{part}.bias"] for part in parts])
+        for a, b in (
+            ("attn.c_proj", "mixer.output"),
+            ("mlp.c_fc", "feed_forward.up"),
+            ("mlp.c_proj", "feed_forward.down"),
+        ):
+            values[f"{them}.{a}.weight"], values[f"{them}.{a}.bias"] = (
+                ours[f"{us}.{b}.weight"].T,
+                ours[f"{us}.{b}.bias"],
+            )
+        for a, b in (("ln_1", "around_mixer"), ("ln_2", "around_feed_forward")):
+            for kind in ("weight", "bias"):
+                values[f"{them}.{a}.{kind}"] = ours[f"{us}.{b}.norm.{kind}"]
+    assert values.keys() == theirs.keys(), values.keys() ^ theirs.keys()
+    with torch.no_grad():
+        for name, value in values.items():
+            theirs[name].copy_(value)
+    return model.eval()
+
+
 def exported(network: Any, config: Any, vocabulary: int) -> Any:
     """A trained network as Hugging Face's: pre-norm is its Pegasus, post-norm its Marian. Tied, joint and sinusoidal only."""
     from transformers import MarianConfig, MarianMTModel, PegasusConfig, PegasusForConditionalGeneration
 
-    if not config.tie or config.positions != "sinusoidal" or config.activation not in ("relu", "gelu", "silu"):
-        raise SystemExit(
-            "only a tied network with sinusoidal positions and a plain activation has a peer in Hugging Face"
-        )
+    assert without_peer(config) is None, without_peer(config)
     pre, (encoder, decoder) = config.norm == "pre", config.depth
     settings = {
         "vocab_size": vocabulary,

@@ -1,8 +1,10 @@
 """How long `regard train` takes from the command to the first step on a prepared corpus, beside `import torch` alone.
 
     python benchmarks/startup.py --pairs 29000 1000000 --times 5
+    python benchmarks/startup.py --pairs --bundle runs/en-de --line "a man walks ." --times 9     # and one line, translated
 
-The corpus is made up and prepared beforehand; medians of several runs. The first step is seen in the run's log.jsonl.
+The corpus is made up and prepared beforehand; medians of several runs. The first step is seen in the run's log.jsonl. With `--bundle`,
+`regard translate` of one line is measured too, with each engine, beside the import of what the engine is made of.
 """
 
 import argparse
@@ -15,9 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from decoding_programs import processor
 from preparing import make_corpus
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
 POLL = 0.002  # seconds
+REGARD = [sys.executable, "-c", "from regard.cli.entry import run; run()"]
 TORCH = [sys.executable, "-c", "import torch"]
 
 
@@ -77,6 +82,26 @@ def measure(home: Path, pairs: int, times: int) -> None:
     print(f"| {pairs:,} | " + " | ".join(f"{value:.2f}" for value in medians) + f" | {max(beyond):.2f} |", flush=True)
 
 
+def translate_one(bundle: Path, line: str, times: int) -> None:
+    """Print what one line takes with each engine, from the command to its translation, in turns with a bare import."""
+    print(f"\n{processor()}\n")
+    print("| one line | seconds | its import alone | beyond the import (smallest to largest) |")
+    print("| --- | --- | --- | --- |")
+    for engine, module in (("ct2", "ctranslate2"), ("torch", "torch")):
+        command = [*REGARD, "translate", str(bundle), "--engine", engine]
+        seconds: tuple[list[float], list[float]] = ([], [])
+        for number in range(times + 1):
+            for found, wanted in zip(seconds, (command, [sys.executable, "-c", f"import {module}"]), strict=True):
+                began = time.perf_counter()
+                subprocess.run(wanted, input=line, text=True, check=True, stdout=subprocess.DEVNULL)
+                if number:  # the first reads the files
+                    found.append(time.perf_counter() - began)
+        whole, alone = map(statistics.median, seconds)
+        beyond = [one - other for one, other in zip(*seconds, strict=True)]
+        spread = f"{statistics.median(beyond):.2f} ({min(beyond):.2f} to {max(beyond):.2f})"
+        print(f"| regard translate --engine {engine} | {whole:.2f} | {alone:.2f} | {spread} |", flush=True)
+
+
 def _first_lines(path: Path, count: int) -> list[str]:
     with path.open() as lines:
         return [next(lines) for _ in range(count)]
@@ -84,9 +109,15 @@ def _first_lines(path: Path, count: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, nargs="+", default=[29_000, 1_000_000])
+    parser.add_argument("--pairs", type=int, nargs="*", default=[29_000, 1_000_000])
+    parser.add_argument("--bundle", type=Path, help="a translator that one line is translated with")
+    parser.add_argument("--line", default="a man walks .", help="that line")
     parser.add_argument("--times", type=int, default=5)
     arguments = parser.parse_args()
+    if arguments.bundle is not None:
+        translate_one(arguments.bundle, arguments.line, arguments.times)
+    if not arguments.pairs:
+        return
     print(
         "| pairs | import torch (s) | command to loaded | command to first step | beyond importing torch | its maximum |"
     )

@@ -117,6 +117,7 @@ class Version:
     """One source tree in a process of its own."""
 
     def __init__(self, tree: Path, pairs: Path, bundle: Path | None) -> None:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
         cache = tempfile.mkdtemp()
         environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "2", "REGARD_CACHE": cache}
         self._process = subprocess.Popen(

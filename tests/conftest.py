@@ -5,6 +5,7 @@ calls of every test. A check costs more than the tensors of a tiny model, so a s
 """
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
+sys.dont_write_bytecode = False
 install_import_hook(["regard.ops", "regard.layers", "regard.models"], "beartype.beartype")  # before any is imported
 
 CHECKED_CALLS = 100
@@ -44,6 +46,9 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
+        patch.delenv(
+            "PYTHONDONTWRITEBYTECODE", raising=False
+        )  # else every command that a test starts compiles all files
         yield
     torch.set_num_threads(before)
 

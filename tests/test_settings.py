@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import ConfigError
-from regard.settings import last_parts, leaves, merged, override, read_json, read_toml
+from regard.settings import Settings, descriptions, last_parts, leaves, merged, override, read_json, read_toml
 from regard.tasks.settings import parse_settings
 from regard.tasks.translate.settings import TranslateSettings
 
@@ -102,3 +102,28 @@ def test_a_value_without_bound_is_one_line(value: str) -> None:
 def test_a_key_without_bound_is_one_line() -> None:
     with pytest.raises(ConfigError, match="a key of 100,001 parts; none has more than 64"):
         override({}, ["a." * 100_000 + "b=1"])
+
+
+class Described(Settings):
+    """A group."""
+
+    first: int = 1
+    """The first."""
+    second: int = 2
+    third: int = 3
+    """The third,
+    on two lines."""
+
+
+class More(Described):
+    """More of it."""
+
+    first: int = 4
+    fourth: int = 5
+    """The fourth."""
+
+
+def test_settings_are_described_below_them() -> None:
+    third = "The third,\non two lines."
+    assert descriptions(Described) == {"first": "The first.", "third": third}
+    assert descriptions(More) == {"third": third, "fourth": "The fourth."}  # the other first is not described

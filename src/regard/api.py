@@ -13,7 +13,7 @@ from regard.tasks.load import load_served
 if TYPE_CHECKING:
     import torch
 
-    from regard.bundle.ctranslate2 import Precision
+    from regard.bundle.precision import PrecisionChoice
     from regard.metrics.scores import Metric
     from regard.tasks.checks import Engine
     from regard.tasks.interface import Task
@@ -26,13 +26,14 @@ def load(
     path: str | Path,
     device: "str | torch.device" = "cpu",
     engine: "Engine" = "auto",
-    precision: "Precision" = "float32",
+    precision: "PrecisionChoice" = "float32",
 ) -> Any:
     """The model of a bundle, or of a run: its best checkpoint, else its latest.
 
     A `Translator` translates, a `Writer` generates, a `Classifier` classifies texts and a `Tagger` their words.
     `engine`: `torch` does everything; `ct2` is CTranslate2, which translates several times faster on a CPU, and what it cannot do is an
-    error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights, float32 or int8.
+    error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights:
+    float32, bfloat16, int8, or `auto`, the fastest that loses little.
     What generates or classifies runs on torch.
     """
     served = load_served(path, device, engine, precision)

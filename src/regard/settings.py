@@ -3,7 +3,10 @@
 Every room may import this module. It knows how settings are parsed, never what any of them means.
 """
 
+import ast
 import difflib
+import inspect
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +27,8 @@ MEANINGLESS = "meaningless"
 class Settings(BaseModel):
     """A frozen group of settings. Unknown keys are refused with the nearest valid name."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+    # Not `use_attribute_docstrings`: it searches the source of every class when it is imported. Schemas are built at their first use.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str = "config") -> Self:
@@ -45,6 +49,25 @@ class Record(Settings):
     """A frozen group of values that a program stored as JSON. Keys that it does not know are ignored."""
 
     model_config = ConfigDict(extra="ignore")
+
+
+def descriptions(group: type[BaseModel]) -> dict[str, str]:
+    """Name -> the text below each setting of a group in its source, those of its bases included."""
+    found: dict[str, str] = {}
+    for base in reversed(group.__mro__):
+        if base is BaseModel or not issubclass(base, BaseModel):
+            continue
+        try:
+            [tree] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        except (OSError, TypeError, SyntaxError):  # made in an interpreter: there is no source
+            continue
+        assert isinstance(tree, ast.ClassDef)
+        for setting, below in zip(tree.body, [*tree.body[1:], None], strict=True):
+            if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name):
+                found.pop(setting.target.id, None)
+                if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                    found[setting.target.id] = inspect.cleandoc(str(below.value.value))
+    return found
 
 
 def json_type(value: Any) -> str:

@@ -316,6 +316,8 @@ def sound_commands(
         "sweep": Command(("sweep", *parallel, "--out", out, "--dry-run", "--set", "model.layers=1,2"), **tables),
         "ls": Command(("ls", "."), **tables),
         "info": Command(("info", translator), **tables),
+        "precision": Command(("precision", translator, "--src", source, "--ref", target, "--beam", "1"), **tables),
+        "shortlist": Command(("shortlist", translator, *parallel)),
         "report": Command(("report", translator), **tables),
         "init": Command(("init",), **tables),
         "data check": Command(("data", "check", *parallel), **tables),

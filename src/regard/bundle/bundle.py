@@ -22,6 +22,7 @@ from regard.bundle.tensors import tensors_of, write_tensors
 from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
 from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
+from regard.settings import Record
 
 
 def save_bundle(path: Path, tensors: Mapping[str, Tensor], config: BundleSettings, codecs: Any) -> None:
@@ -48,7 +49,18 @@ def write_bundle(directory: Path, tensors: Mapping[str, Tensor], config: BundleS
 
 
 def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:
-    """Replace the config of a bundle atomically. The other files of its directory are kept; no link out of it is followed."""
+    """Replace the config of a bundle atomically."""
+    rewrite_bundle(bundle, config)
+
+
+def rewrite_bundle(
+    bundle: OpenBundle, config: BundleSettings | None = None, records: Mapping[str, Record] | None = None
+) -> None:
+    """Replace the config of a bundle, or add or replace records in JSON, atomically.
+
+    The other files of its directory are kept; no link out of it is followed.
+    """
+    config = config or bundle.config
     with whole_directory(bundle.directory) as staging:
         for name in bundle.files.digests:
             if name not in FOR_RESUMING or (bundle.directory / name).exists():
@@ -57,8 +69,12 @@ def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:
         (staging / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
         if bundle.stored_format == 1:  # the config is written in the newest format, so rename the tensors too
             write_tensors(staging / WEIGHTS, read_weights(bundle))
+        for name, record in (records or {}).items():
+            (staging / name).write_text(record.model_dump_json(), encoding="utf-8")
         write_manifest(staging)
         for path in _unlisted(bundle):  # such as a README: it stays unlisted
+            if path.as_posix() in (records or {}):
+                continue
             (staging / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(bundle.directory / path, staging / path, follow_symlinks=False)
 

@@ -1,4 +1,4 @@
-"""Converts a bundle into a CTranslate2 model directory, in float32 or int8, and caches it.
+"""Converts a bundle into a CTranslate2 model directory, in float32 or int8, and caches it. bfloat16 is made of float32 when it is loaded.
 
 The converted vocabulary has no pad, so that pad gets no probability. The decoder starts from a zero embedding, which equals the embedding
 of our pad. Any program that uses CTranslate2 can read the directory.
@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from regard.activity import activity
 from regard.bundle.config import BundleSettings
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
+from regard.bundle.precision import Precision
+from regard.bundle.shortlist import has_shortlist, read_shortlist
 from regard.bundle.weights import WEIGHTS, numpy_weights
 from regard.cache import locked, locked_entry, mark_used, new_entry, prune, remove_stale
 from regard.errors import BundleError, EngineError
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
     Tensors = Mapping[str, NDArray[np.float32]]
 
-Precision = Literal["float32", "int8"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
 _LAYOUT = 3  # version of the conversion; raise it to invalidate the cache
 _EPSILON = 1e-5  # of `layers.norm`
@@ -66,7 +66,8 @@ def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None =
     import ctranslate2
 
     home = cache_directory() / "ctranslate2"
-    path = home / f"{bundle.files.identity[:32]}-{precision}-{ctranslate2.__version__}-{_LAYOUT}"
+    stored: Literal["float32", "int8"] = "int8" if precision == "int8" else "float32"
+    path = home / f"{bundle.files.identity[:32]}-{stored}-{ctranslate2.__version__}-{_LAYOUT}"
     with locked_entry(path, "waiting for another process that converts the model for CTranslate2"):
         if not _is_sound(path):
             remove_whole(path)
@@ -76,7 +77,7 @@ def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None =
                 ExitStack() as writing,
                 new_entry(path, writing) as staging,
             ):
-                convert(bundle, precision, staging)
+                convert(bundle, stored, staging)
                 write_manifest(staging)
             prune(home, keep=path)
         mark_used(path)
@@ -85,7 +86,7 @@ def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None =
     return path
 
 
-def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
+def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory: Path) -> None:
     """Write the model's files into an existing directory."""
     model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
@@ -102,6 +103,22 @@ def convert(bundle: OpenBundle, precision: Precision, directory: Path) -> None:
     spec.optimize(quantization=precision)
     with disk_errors(directory):
         spec.save(str(directory))
+        if has_shortlist(bundle) and mappable(bundle):
+            (directory / "vmap.txt").write_text(_vocabulary_map(bundle), encoding="utf-8")
+
+
+def mappable(bundle: OpenBundle) -> bool:
+    """Whether the file of CTranslate2's vocabulary map can hold the bundle's pieces: spaces and tabs separate them there."""
+    pieces = {*bundle.tokenizers.source.vocabulary.pieces, *bundle.tokenizers.target.vocabulary.pieces}
+    return not any(piece != "".join(piece.split()) for piece in pieces)
+
+
+def _vocabulary_map(bundle: OpenBundle) -> str:
+    """The shortlist as CTranslate2 reads it: source piece, tab, candidates. The line of no source piece has those of every sentence."""
+    shortlist = read_shortlist(bundle)
+    sources, targets = bundle.tokenizers.source.vocabulary.pieces, bundle.tokenizers.target.vocabulary.pieces
+    rows = [("", shortlist.always), *zip(sources, shortlist.pieces, strict=True)]
+    return "".join(f"{piece}\t{' '.join(targets[place] for place in own)}\n" for piece, own in rows if own)
 
 
 def _is_sound(path: Path) -> bool:

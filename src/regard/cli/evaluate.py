@@ -61,7 +61,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = DEVICE,
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = ENGINE,
-    precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32 or int8.")] = PRECISION,
+    precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32, bfloat16, int8 or auto.")] = PRECISION,
 ) -> None:
     """Print what a model, or a file of translations, is worth on a test set.
 

@@ -19,7 +19,7 @@ LONGEST_PROMPT = 64 << 20
 """Memory for a prompt on standard input. Far less is read of it: see `Writer`."""
 
 
-@flags.search_flags(without=("coverage", "nbest", "sample"))
+@flags.search_flags(without=("coverage", "nbest", "sample", "shortlist"))
 def generate(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     prompt: Annotated[str, typer.Argument(metavar="[PROMPT]", help="What to go on with; - is stdin.")] = "",

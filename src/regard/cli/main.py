@@ -19,9 +19,11 @@ from regard.cli import (
     info,
     init,
     ls,
+    precision,
     report,
     resume,
     score,
+    shortlist,
     sweep,
     train,
     translate,
@@ -65,6 +67,8 @@ app.command("compare")(with_extensions(compare.compare))
 app.command("sweep")(with_extensions(sweep.sweep))
 app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
+app.command("shortlist")(with_extensions(shortlist.shortlist))
+app.command("precision")(with_extensions(precision.precision))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")

@@ -15,7 +15,7 @@ from regard.files import to_json_line
 from regard.search.options import SearchKeywords
 
 if TYPE_CHECKING:
-    from regard.bundle.ctranslate2 import Precision
+    from regard.bundle.precision import PrecisionChoice
     from regard.cli.lines import LineResult
     from regard.search.options import SearchOptions
     from regard.tasks.checks import Engine
@@ -50,7 +50,7 @@ def translate(
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
-    precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32 or int8.")] = "float32",
+    precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32, bfloat16, int8 or auto.")] = "float32",
 ) -> None:
     """Translate text with a trained model."""
     from regard.bundle.locate import find_bundle
@@ -71,6 +71,8 @@ def translate(
     chosen = asdict(options)
     if options.time_limit is None:
         del chosen["time_limit"]  # a file begun before there was --time-limit can be resumed
+    if not options.shortlist:
+        del chosen["shortlist"]  # likewise
     resume_settings = {
         **chosen,
         "with_prefix": with_prefix,
@@ -139,7 +141,9 @@ class TranslateLines:
         """The most tokens of a batch, padding included."""
         from regard.engine.batching import FAST_BATCH_TOKENS
 
-        return None if self.options.draws else FAST_BATCH_TOKENS  # random draws depend on the position in the window
+        # random draws depend on the position in the window; torch searches the batches of a window side by side
+        whole = self.options.draws or not self.translator.searches_fast(self.options)
+        return None if whole else FAST_BATCH_TOKENS
 
     def parse(self, first: int, lines: list[str]) -> list[Line]:
         """The lines, encoded as tokens."""
@@ -246,7 +250,7 @@ def _load(bundles: list[Path], device: str, engine: str, precision: str) -> "Tra
     from regard.tasks.load import load_translator
 
     if len(bundles) == 1:
-        return load_translator(bundles[0], device, cast("Engine", engine), cast("Precision", precision))
+        return load_translator(bundles[0], device, cast("Engine", engine), cast("PrecisionChoice", precision))
     if engine not in ("auto", "torch") or precision != "float32":
         raise ConfigError(
             f"--engine {engine} --precision {precision}: an ensemble runs on torch, in float32; leave them out"

@@ -43,6 +43,19 @@ def length_batches(
         yield batch
 
 
+def batches_of_one_limit(
+    limits: Sequence[int], lengths: Sequence[int], batch_tokens: int, outputs: Sequence[int]
+) -> Iterator[list[int]]:
+    """`length_batches` of sequences of equal limits."""
+    groups: dict[int, list[int]] = {}
+    for number, limit in enumerate(limits):
+        groups.setdefault(limit, []).append(number)
+    for numbers in groups.values():
+        some = [lengths[number] for number in numbers], [outputs[number] for number in numbers]
+        for batch in length_batches(some[0], batch_tokens, some[1]):
+            yield [numbers[place] for place in batch]
+
+
 def padded(rows: Sequence[Sequence[int]], pad: int, device: "torch.device") -> "Tensor":
     """[B, T], each row padded on the right."""
     import torch

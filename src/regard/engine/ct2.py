@@ -28,9 +28,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from regard.activity import activity
-from regard.bundle.ctranslate2 import Precision, converted, reach
+from regard.bundle.ctranslate2 import converted, mappable, reach
 from regard.bundle.opened import OpenBundle
-from regard.engine.batching import FAST_BATCH_TOKENS, length_batches
+from regard.bundle.precision import Precision
+from regard.engine.batching import FAST_BATCH_TOKENS, batches_of_one_limit, length_batches
 from regard.errors import EngineError, RegardError, ResourceError, is_out_of_memory
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
@@ -46,9 +47,19 @@ Ids = Sequence[int]
 Outputs = list[tuple[list[str], float]]
 """Hypotheses as pieces and log p, the most probable first."""
 
-SUPPORTED = {"beam", "alpha", "nbest", "max_length", "time_limit", "seed"}  # a seed has no effect without sampling
+SUPPORTED = {
+    "beam",
+    "alpha",
+    "nbest",
+    "max_length",
+    "shortlist",
+    "time_limit",
+    "seed",
+}  # a seed has no effect without sampling
 ONLY_TORCH = tuple(name for name, field in FIELDS.items() if name not in SUPPORTED and not field.metadata["only_for"])
 UNSCORED = (math.nan,)
+BATCHES_PER_WORKER = 6
+SMALLEST_FAST_BATCH = 512  # source tokens: smaller batches do not fill the products
 _LOOK_SECONDS = 0.002
 # too many threads, or too many open files: the model's files were checked a moment ago
 _EXHAUSTED = re.compile(r"temporarily unavailable|can't start new thread|unable to open file", re.IGNORECASE)
@@ -76,6 +87,8 @@ class Ct2Search:
             value = getattr(options, name)
             if value != default_of(name):
                 return f"{name} = {value!r}"
+        if options.shortlist and not self._mappable:
+            return "shortlist = True over pieces with spaces"
         if 2 * options.beam > self._outputs:
             return f"beam = {options.beam} over {self._outputs} pieces"
         if longest + 1 > reach(self._bundle.config):
@@ -119,7 +132,7 @@ class Ct2Search:
     ) -> list[list[Hypothesis]]:
         outputs_of = self._ask(sources, limits, options, batch_tokens, interruption, everything=False)
         results: dict[int, list[Hypothesis]] = {}
-        beyond: dict[int, list[int]] = {}  # limit -> the sentences whose results exceed it
+        beyond: list[int] = []  # the sentences whose results exceed their limit
         for number, outputs in enumerate(outputs_of):
             limit = limits[number]
             if interruption is not None and interruption.was_cut(number):
@@ -127,13 +140,15 @@ class Ct2Search:
             elif all(len(pieces) <= limit for pieces, _ in outputs):
                 results[number] = self._ranked(outputs, [], options)
             else:
-                beyond.setdefault(limit, []).append(number)
-        for limit, numbers in beyond.items():
+                beyond.append(number)
+        if beyond:
+            own = [sources[number] for number in beyond], [limits[number] for number in beyond]
             further = None if interruption is None else interruption.of_batch()
-            again = self._search_to(limit, [sources[number] for number in numbers], options, batch_tokens, further)
-            results.update(zip(numbers, again, strict=True))
+            again = self._search_to(*own, options, batch_tokens, further)
+            results.update(zip(beyond, again, strict=True))
             if interruption is not None and further is not None:
-                for number in (number for place, number in enumerate(numbers) if further.was_cut(place)):
+                for number in (number for place, number in enumerate(beyond) if further.was_cut(place)):
+                    limit = limits[number]
                     finished = [output for output in outputs_of[number] if len(output[0]) <= limit]
                     results[number] = self._cut_at(limit, finished, outputs_of[number], options)
                     interruption.cut([number])
@@ -146,23 +161,36 @@ class Ct2Search:
 
     def _search_to(
         self,
-        limit: int,
         sources: list[Ids],
+        limits: list[int],
         options: SearchOptions,
         batch_tokens: int,
         interruption: Interruption | None,
     ) -> list[list[Hypothesis]]:
-        """The hypotheses of sentences that reach their common limit: finished ones first, then those cut at the limit."""
-        limits = [limit] * len(sources)
-        ended = self._ask(sources, limits, options, batch_tokens, interruption, everything=True)
-        cut = self._ask(sources, [limit - 1] * len(sources), options, batch_tokens, interruption, everything=True)
+        """The hypotheses of sentences that reach their limits: finished ones first, then those cut at the limit.
+
+        All are asked for at once: what finishes within the limit, and what goes on there. Greedy search has nothing that finishes.
+        """
+        count, shorter = len(sources), [limit - 1 for limit in limits]
+        ended: list[Outputs] = [[]] * count
+        if options.beam == 1:
+            cut = self._ask(sources, shorter, options, batch_tokens, interruption, everything=True)
+        else:
+            both = self._ask([*sources] * 2, limits + shorter, options, batch_tokens, interruption, everything=True)
+            ended, cut = both[:count], both[count:]
+            if interruption is not None:
+                interruption.cut(place for place in range(count) if interruption.was_cut(count + place))
         results = []
-        for all_ended, all_cut in zip(ended, cut, strict=True):
+        for limit, all_ended, all_cut in zip(limits, ended, cut, strict=True):
             finished = [(pieces, logprob) for pieces, logprob in all_ended if len(pieces) <= limit]
             just_now = [pieces for pieces, _ in finished if len(pieces) == limit]
             going = [
                 (pieces, logprob) for pieces, logprob in all_cut if len(pieces) == limit and pieces not in just_now
             ]
+            if (
+                not finished and not going
+            ):  # with a shortlist another batch has other candidates, and so it may end earlier
+                finished = all_cut
             results.append(self._ranked(finished[: options.beam], going, options))
         return results
 
@@ -221,12 +249,17 @@ class Ct2Search:
                 min_decoding_length=0,
                 return_scores=scores,
                 return_end_token=between_tokens is not None,  # it tells what has ended from what was interrupted
+                use_vmap=options.shortlist,
                 callback=None if between_tokens is None else _callback(between_tokens),
             )
             return [(number, steps, answer) for number, answer in zip(batch, answers, strict=True)]
 
         kept = [options.beam * (limit + 1) for limit in limits]
-        batches = length_batches([len(ids) for ids in sources], min(batch_tokens, FAST_BATCH_TOKENS), kept)
+        lengths = [len(ids) for ids in sources]
+        tokens = min(batch_tokens, self._batch_tokens(lengths))
+        batches = length_batches(lengths, tokens, kept)
+        if everything:  # a batch has one limit
+            batches = batches_of_one_limit(limits, lengths, tokens, kept)
         turn: AbstractContextManager[None] = nullcontext()
         if interruption is not None and between_tokens is None:
             batches, turn = ([number] for number in range(len(sources))), self._taking_turns(interruption)
@@ -247,6 +280,11 @@ class Ct2Search:
         if interruption is not None:
             interruption.cut(number for number in range(len(sources)) if number not in outputs_of)
         return [outputs_of.get(number, EMPTY_OUTPUT) for number in range(len(sources))]
+
+    def _batch_tokens(self, lengths: Sequence[int]) -> int:
+        """The tokens of a batch: so few that each worker has several batches, because the last ones leave the others without work."""
+        share = (sum(lengths) + len(lengths)) // (self._workers * BATCHES_PER_WORKER)
+        return min(FAST_BATCH_TOKENS, max(SMALLEST_FAST_BATCH, share))
 
     @contextmanager
     def _taking_turns(self, interruption: Interruption) -> Iterator[None]:
@@ -286,6 +324,10 @@ class Ct2Search:
                     time.sleep(_LOOK_SECONDS)
                 yield number, steps, answer
             interruption.due()
+
+    @cached_property
+    def _mappable(self) -> bool:
+        return mappable(self._bundle)
 
     @property
     def _translator(self) -> "ctranslate2.Translator":

@@ -67,6 +67,21 @@ class Resident(Generic[NetworkT]):
         return next(network.buffers()).device
 
     @contextmanager
+    def sharing(self) -> Iterator[NetworkT]:
+        """The network for a search without gradients, beside those of other threads. One that is being trained is locked.
+
+        A network in evaluation mode is not changed by a search: its states are passed as arguments.
+        """
+        import torch
+
+        if self.network.training:
+            with self.evaluating() as network:
+                yield network
+            return
+        with torch.no_grad():
+            yield self.network
+
+    @contextmanager
     def evaluating(self, *, gradients: bool = False) -> Iterator[NetworkT]:
         """Lock the network for this thread, in evaluation mode and, by default, without gradients.
 

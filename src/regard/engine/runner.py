@@ -5,21 +5,24 @@ Another engine must return the same results for `search`.
 Shapes: B sentences, S source with end mark, T target with end mark, D width, V outputs, L decoder layers, H heads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from regard.engine.batching import padded
+from regard.engine.parallel import in_threads
 from regard.engine.resident import Evaluable, Resident
+from regard.engine.shortlist import ShortlistedStepper
 from regard.errors import SearchError
 from regard.ops.probe import Probe
 from regard.search.constraints import Constraints
 from regard.search.exact import exact
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
-from regard.search.interruption import Interruption
+from regard.search.interruption import Interruption, StopSignal
 from regard.search.logprobs import log_probabilities
 from regard.search.options import SearchOptions
 from regard.search.run import NO_CONSTRAINTS, run_search
@@ -27,6 +30,7 @@ from regard.search.stepper import Stepper
 
 Ids = Sequence[int]
 
+ROWS_OF_A_THREAD = 256  # hypotheses of a batch: with fewer, threads wait for each other too often
 ROWS_AT_ONCE = 512  # rows of logits in scoring: 64 megabytes with a vocabulary of 32,000
 
 
@@ -40,6 +44,20 @@ class Network(Stepper[Any], Evaluable, Protocol):
     def project(self, hidden: Tensor) -> Tensor:
         """[..., D] -> logits [..., V]"""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBatch:
+    """Sources that are searched together."""
+
+    sources: Sequence[Ids]
+    limits: Sequence[int]
+    """The maximum output length of each, in tokens."""
+    numbers: Sequence[int]
+    """The keys of each one's random numbers."""
+    constraints: Constraints = NO_CONSTRAINTS
+    candidates: Sequence[set[int]] | None = None
+    """The shortlisted outputs of each; None: all outputs."""
 
 
 class Runner:
@@ -56,28 +74,53 @@ class Runner:
 
     def search(
         self,
-        sources: Sequence[Ids],
+        batch: SearchBatch,
         options: SearchOptions,
         *,
-        limits: Sequence[int],
-        numbers: Sequence[int],
-        constraints: Constraints = NO_CONSTRAINTS,
         watch: Watcher | None = None,
         interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]]:
-        """`run_search` for these sources."""
+        """`run_search` for a batch."""
         with self._resident.evaluating() as network:
-            return run_search(
-                network,
-                self._source(network, sources),
-                options,
-                limits=limits,
-                numbers=numbers,
-                source_lengths=[len(ids) for ids in sources],  # without the end mark, which needs no coverage
-                constraints=constraints,
-                watch=watch,
-                interruption=interruption,
-            )
+            return self._search(network, batch, options, watch, interruption)
+
+    def search_all(self, batches: Sequence[SearchBatch], options: SearchOptions) -> Iterator[list[list[Hypothesis]]]:
+        """`search` of each batch, in order. On a CPU several large ones are searched at a time, each with one core."""
+        rows = options.width * sum(len(batch.sources) for batch in batches)
+        if len(batches) == 1 or rows < ROWS_OF_A_THREAD * len(batches) or self._resident.network.training:
+            return (self.search(batch, options) for batch in batches)
+
+        def search(batch: SearchBatch, stopped: StopSignal | None) -> list[list[Hypothesis]]:
+            with self._resident.sharing() as network:
+                return self._search(network, batch, options, None, Interruption.of(None, stopped))
+
+        return in_threads(search, batches, self.device)
+
+    def _search(
+        self,
+        network: Network,
+        batch: SearchBatch,
+        options: SearchOptions,
+        watch: Watcher | None,
+        interruption: Interruption | None,
+    ) -> list[list[Hypothesis]]:
+        stepper: Stepper[Any] = network
+        constraints, shortlisted = batch.constraints, None
+        if batch.candidates is not None:
+            stepper = shortlisted = ShortlistedStepper(network, batch.candidates)
+            constraints = replace(constraints, suppressed=shortlisted.places(constraints.suppressed))
+        hypotheses = run_search(
+            stepper,
+            self._source(network, batch.sources),
+            options,
+            limits=batch.limits,
+            numbers=batch.numbers,
+            source_lengths=[len(ids) for ids in batch.sources],  # without the end mark, which needs no coverage
+            constraints=constraints,
+            watch=watch,
+            interruption=interruption,
+        )
+        return hypotheses if shortlisted is None else shortlisted.in_ids(hypotheses)
 
     def exact(self, source: Ids, options: SearchOptions, *, limit: int, watch: BranchWatcher) -> Hypothesis:
         """The most probable hypothesis for one source, by exact search; `watch` gets every expansion."""

@@ -17,6 +17,10 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, width: int) -> None:
         super().__init__(width, eps=EPSILON)
 
+    def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+        wide = x.to(self.weight.dtype)  # no change but in mixed precision, where torch would add up its gradient in bfloat16
+        return super().forward(wide).to(x.dtype)
+
 
 class RMSNorm(nn.Module):
     """x / sqrt(mean of x^2 + e) * g (Zhang and Sennrich 2019): no mean is taken away and no bias added."""

@@ -69,8 +69,9 @@ class RotaryPositions(nn.Module):
 
     def _fill(self, count: int, device: torch.device) -> None:
         cosines, sines = ops.rotary_angles(torch.arange(count, device=device), self.head_width)
-        self.register_buffer("cosines", cosines, persistent=False)
+        # cosines last: another thread looks at their number
         self.register_buffer("sines", sines, persistent=False)
+        self.register_buffer("cosines", cosines, persistent=False)
         self.cosines: Tensor
         self.sines: Tensor
 

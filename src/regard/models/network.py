@@ -6,6 +6,7 @@ in the loss.
 Shapes: B batch, S source, T target, D width of what is projected, V outputs (the target vocabulary without pad), k hypotheses.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -94,9 +95,19 @@ class Learner(nn.Module, ABC):
     def output_table(self) -> Float[Tensor, "W D"]:
         """The weights of the outputs. If tied to the embedding, the last row is pad, which is no output."""
 
+    kept_outputs: Tensor | None = None
+    """The weights of the outputs that `restricted` keeps, [V, D]; None: all."""
+
     def project(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
         """The logits of hidden states."""
-        return hidden @ self.output_table()[: self.target_pad].T
+        table = self.output_table()[: self.target_pad] if self.kept_outputs is None else self.kept_outputs
+        return hidden @ table.T
+
+    def restricted(self, outputs: Int[Tensor, " V"]) -> "Learner":
+        """The same network, with the same weights, whose logits are of these outputs only."""
+        copied = copy.copy(self)
+        copied.kept_outputs = self.output_table().detach()[outputs]
+        return copied
 
 
 class Trainable(Learner, NextToken):

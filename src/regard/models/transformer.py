@@ -69,7 +69,8 @@ class Transformer(EncoderDecoder):
         """Encode the source and prefill the prefix, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
         states, source_mask = self.encode(source)
-        caches = tuple(project_source(attention_layers(self.decoder), states))
+        projected = project_source(attention_layers(self.decoder), states)
+        caches = tuple((keys.contiguous(), values.contiguous()) for keys, values in projected)  # read at every step
         state = TransformerState(caches, source_mask, begin_mixers(self.decoder, len(source)), 1, 0)
         return state if prefix is None or not prefix.shape[1] else self._extend(prefix, state, 1, None)[1]
 

@@ -108,6 +108,9 @@ class SearchOptions:
     suppress: Sequence[str] = field(
         default=(), metadata=about("Never said; may be repeated.", metavar="PIECE", most=1_000)
     )
+    shortlist: bool = field(
+        default=False, metadata=about("Only pieces that the source's may become (`regard shortlist`): faster.")
+    )
     time_limit: float | None = field(
         default=None,
         metadata=about(
@@ -257,6 +260,7 @@ class SearchKeywords(TypedDict, total=False):
     max_length: int | None
     no_repeat: int
     suppress: Sequence[str]
+    shortlist: bool
     time_limit: float | None
 
 

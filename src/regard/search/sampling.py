@@ -187,8 +187,8 @@ def _expansion(
     return Expansion(alive, parents, choices, logprobs, finished, order)
 
 
-def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
-    """Sample one token per row: (logits [..., V], uniform numbers [...] in [0, 1)) -> ids [...], by inverse transform sampling."""
+def filtered(logits: Tensor, *, temperature: float, top_k: int, top_p: float) -> tuple[Tensor, Tensor | None]:
+    """The probabilities of the tokens that may be drawn, not renormalised, [..., v], and their ids; None: all tokens, in order."""
     scaled = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
     ids: Tensor | None = None
     if 0 < top_k < scaled.shape[-1]:
@@ -201,6 +201,12 @@ def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top
     if top_p < 1.0:
         before = probabilities.cumsum(dim=-1) - probabilities  # total probability of the more probable tokens
         probabilities = probabilities.masked_fill(before >= top_p, 0.0)
+    return probabilities, ids
+
+
+def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """Sample one token per row: (logits [..., V], uniform numbers [...] in [0, 1)) -> ids [...], by inverse transform sampling."""
+    probabilities, ids = filtered(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     cumulative = probabilities.cumsum(dim=-1)
     total = cumulative[..., -1:]
     picked = torch.searchsorted(cumulative, uniform[..., None].to(total.dtype) * total, right=True)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, get_args
 
-from regard.bundle.ctranslate2 import PRECISIONS
+from regard.bundle.precision import PRECISIONS
 from regard.errors import ConfigError, InputTypeError
 from regard.metrics.scores import with_added
 from regard.models.config import ModelConfig
@@ -88,7 +88,7 @@ def check_positions(reach: int | None, max_length: int, marks: Sequence[str]) ->
 def torch_only(engine: str, precision: str) -> None:
     """Refuse CTranslate2 and its precisions, which only translators support."""
     check_engine(engine, precision)
-    if engine == "ct2" or precision != "float32":
+    if engine == "ct2" or precision not in ("auto", "float32"):
         raise ConfigError(
             f"engine = {engine!r}, precision = {precision!r}: what generates or classifies text runs on torch, in float32; leave them out"
         )
@@ -98,5 +98,5 @@ def check_engine(engine: str, precision: str) -> None:
     """Refuse an unknown engine or precision."""
     if engine not in ENGINES:
         raise ConfigError(f"engine = {engine!r}: not one of {', '.join(ENGINES)}")
-    if precision not in PRECISIONS:
-        raise ConfigError(f"precision = {precision!r}: not one of {', '.join(PRECISIONS)}")
+    if precision not in ("auto", *PRECISIONS):
+        raise ConfigError(f"precision = {precision!r}: not one of auto, {', '.join(PRECISIONS)}")

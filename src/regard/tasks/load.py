@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.activity import activity
-from regard.bundle.ctranslate2 import Precision
 from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
+from regard.bundle.precision import PrecisionChoice
 from regard.errors import BundleError
 from regard.tasks.bundles import open_to_load
 from regard.tasks.checks import Engine, check_path
@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 
 
 def load_served(
-    path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
+    path: "str | Path",
+    device: "str | torch.device" = "cpu",
+    engine: Engine = "auto",
+    precision: PrecisionChoice = "float32",
 ) -> Any:
     """Load the model of a bundle, or of a run: its best checkpoint, else its latest.
 
     engine: `torch` supports everything. `ct2` is CTranslate2, which translates several times faster on a CPU and refuses what it does not
-    support. `auto` uses CTranslate2 where it can and torch for the rest. precision: float32 or int8, of CTranslate2's weights.
+    support. `auto` uses CTranslate2 where it can and torch for the rest. precision: of CTranslate2's weights; `auto` is the fastest
+    that the processor has and that loses little, as `regard precision` measured it.
     Language models and classifiers run on torch.
     """
     check_path(path, "a bundle or of a run")
@@ -37,7 +41,10 @@ def load_served(
 
 
 def load_translator(
-    path: "str | Path", device: "str | torch.device" = "cpu", engine: Engine = "auto", precision: Precision = "float32"
+    path: "str | Path",
+    device: "str | torch.device" = "cpu",
+    engine: Engine = "auto",
+    precision: PrecisionChoice = "float32",
 ) -> "Translator":
     """The translator of a bundle or a run."""
     translator: Translator = _load("translate", path, device, engine, precision)
@@ -80,7 +87,7 @@ def _load(
     path: "str | Path",
     device: "str | torch.device",
     engine: Engine = "auto",
-    precision: Precision = "float32",
+    precision: PrecisionChoice = "float32",
 ) -> Any:
     with activity("loading the model"):
         return TASKS[task].load(opened_for(task, path), device, engine, precision)

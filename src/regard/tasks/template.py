@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from regard.errors import ConfigError
-from regard.settings import OneOf, choice_of
+from regard.settings import OneOf, choice_of, descriptions
 from regard.tasks.checks import select_names
 from regard.tasks.table import TASKS
 
@@ -53,14 +53,15 @@ def settings_template(task: str, kind: str | None = None) -> str:
 def _table(group: type[BaseModel], path: str, given: Mapping[str, str], allowed: Mapping[str, str]) -> str:
     """The lines of a group and of the tables within it. given: settings that are no comments; allowed: what a class does not tell."""
     lines, tables = [], []
+    described = descriptions(group)
     for name, field in group.model_fields.items():
         key = f"{path}{name}"
         if inner := _group(field, given.get(f"{key}.kind")):
             meaning = f"# {_first_line(inner)}\n" if inner.__doc__ else ""
             tables.append(f"\n{meaning}[{key}]\n{_table(inner, f'{key}.', given, allowed)}")
             continue
-        if field.description:
-            lines.append(f"# {field.description}")
+        if name in described:
+            lines.append(f"# {described[name]}")
         default = field.get_default(call_default_factory=True, validated_data={})
         unset = default is None or default is PydanticUndefined
         value = given.get(key) or (field.examples[0] if field.examples else None)

@@ -117,4 +117,7 @@ def _packed(batch: Batch) -> dict[str, Any]:
 
 
 def _unpacked(values: dict[str, Any]) -> Batch:
-    return Batch(**{name: torch.from_numpy(v) if hasattr(v, "dtype") else v for name, v in values.items()})
+    tensors: dict[str, Any] = {
+        name: torch.from_numpy(value) if hasattr(value, "dtype") else value for name, value in values.items()
+    }
+    return Batch(**tensors)

@@ -96,11 +96,11 @@ def emulation_warning(network: nn.Module, device: torch.device) -> str | None:
 def multiplies_bfloat16(device: torch.device) -> bool:
     """Whether the device has instructions for bfloat16 products."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":
         return False
     if platform.machine().lower() in ("x86_64", "amd64"):
-        return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 

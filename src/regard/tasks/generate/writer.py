@@ -276,6 +276,8 @@ class Writer:
 
     def _limits(self, options: SearchOptions) -> tuple[int, Constraints]:
         """The maximum output length and the tokens that are not written. Refuses options that a language model does not have."""
+        if options.shortlist:
+            raise SearchError("shortlist: a language model has no source that its pieces come from; leave it out")
         if options.coverage:
             raise SearchError(f"coverage = {options.coverage:g}: a language model has no source to cover; leave it out")
         longest = max(USUAL_LENGTH, options.min_length) if options.max_length is None else options.max_length

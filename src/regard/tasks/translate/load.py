@@ -1,11 +1,13 @@
 """Makes the translator of a bundle, and chooses its engine. An error explains why CTranslate2 cannot be used."""
 
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from regard.activity import activity
-from regard.bundle.ctranslate2 import Precision, obstacle
+from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.opened import OpenBundle
+from regard.bundle.precision import Precision, automatic, measured_precisions
 from regard.bundle.weights import WEIGHTS
 from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
@@ -26,12 +28,12 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
     why = "engine = 'torch' was asked for" if engine == "torch" else _obstacle(bundle, str(device))
     if why is not None and engine == "ct2":
         raise ConfigError(f"engine = 'ct2': {why}; use torch")
-    if why is not None and precision != "float32":
+    if why is not None and precision not in ("auto", "float32"):
         raise ConfigError(f"precision = {precision!r}: only CTranslate2 has it, and {why}; use float32")
     if why is None:  # the weights are read at the first search, or never if they were converted before
         bundle.files.verify_file(WEIGHTS)
     read = partial(_network, bundle, device)
-    fast = None if why is not None else Ct2Search(bundle, cast(Precision, precision))
+    fast = None if why is not None else Ct2Search(bundle, _chosen_precision(bundle, precision))
     return Translator(
         read() if why is not None else Resident.deferred(read),
         bundle.tokenizers,
@@ -41,6 +43,36 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
         bundle=bundle,
         fast=None if fast is None else FastPath(fast, only=engine == "ct2"),
     )
+
+
+def available_precisions() -> set[str]:
+    """The compute types of CTranslate2 that this processor has."""
+    import ctranslate2
+
+    return set(ctranslate2.get_supported_compute_types("cpu"))
+
+
+def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that the processor lacks is float32, with a warning."""
+    if precision == "auto":
+        measured = measured_precisions(bundle.files)
+        chosen, refused = automatic(measured, available_precisions())
+        if measured is None:
+            warnings.warn(
+                f"precision = 'auto': float32, for {bundle.directory} does not say what other precisions lose; "
+                "measure it with `regard precision DIR --src F --ref F`",
+                stacklevel=4,
+            )
+        elif chosen == "float32" and refused:
+            warnings.warn(f"precision = 'auto': float32, because of {'; '.join(refused)}", stacklevel=4)
+        return chosen
+    if precision == "bfloat16" and precision not in available_precisions():
+        warnings.warn(
+            "precision = 'bfloat16': this processor would have to emulate it, about 100 times slower; float32 is used",
+            stacklevel=4,
+        )
+        return "float32"
+    return cast(Precision, precision)
 
 
 def _obstacle(bundle: OpenBundle, device: str) -> str | None:

@@ -4,11 +4,14 @@ Without `max_length`, an output has at most 2 x source tokens + 10 tokens. The l
 batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from regard.activity import activity
+from regard.bundle.opened import OpenBundle
+from regard.bundle.shortlist import Shortlist, has_shortlist, read_shortlist
 from regard.engine.batching import length_batches
 from regard.engine.constraints import TextConstraints, suppressed_ids
 from regard.engine.fast import FastPath
@@ -24,7 +27,7 @@ from regard.tasks.translate.output_length import max_output_length
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from regard.engine.runner import Runner
+    from regard.engine.runner import Runner, SearchBatch
 
 EMPTY = Hypothesis(tokens=(), logprob=0.0, score=0.0, finished=True)
 """The translation of an empty text; no search is needed."""
@@ -33,9 +36,24 @@ EMPTY = Hypothesis(tokens=(), logprob=0.0, score=0.0, finished=True)
 class Searcher:
     """Searches with the faster engine where it can, and else with torch."""
 
-    def __init__(self, target: Tokenizer, runner: "Callable[[], Runner]", fast: FastPath, reach: int | None) -> None:
-        """runner: called when torch is first needed; reach: the longest sequence that the network has positions for, or None."""
-        self._target, self._runner, self.fast, self._reach = target, runner, fast, reach
+    def __init__(
+        self,
+        target: Tokenizer,
+        runner: "Callable[[], Runner]",
+        fast: FastPath,
+        reach: int | None,
+        bundle: OpenBundle | None = None,
+    ) -> None:
+        """runner: called when torch is first needed; reach: the longest sequence that the network has positions for, or None.
+
+        bundle: where the shortlist is.
+        """
+        self._target, self._runner, self.fast, self._reach, self._bundle = target, runner, fast, reach, bundle
+
+    @cached_property
+    def _shortlist(self) -> Shortlist:
+        assert self._bundle is not None, "_check_shortlist refuses it"
+        return read_shortlist(self._bundle)
 
     def prepare(self, options: SearchOptions, *, constrained: bool) -> None:
         """Load the engine of such a search. constrained: there are prefixes or phrases."""
@@ -61,6 +79,7 @@ class Searcher:
         interruption: Interruption | None = None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each source, in order. For minimum Bayes risk decoding, all samples."""
+        self._check_shortlist(options, constraints)
         results = [[EMPTY] for _ in sources]
         limits = [
             max_output_length(len(ids), options, constraints.needs(number) if constraints else 0, self._reach)
@@ -72,24 +91,68 @@ class Searcher:
         fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, interruption)
         if fast is not None:
             return _placed(results, filled, fast)
+        kept = [options.width * (limit + 1) for limit in row_limits]
+        batches = [*length_batches([len(ids) for ids in rows], batch_tokens, kept)]
         with activity("translating", len(rows), "sentences") as progress:
-            kept = [options.width * (limit + 1) for limit in row_limits]
-            for batch in length_batches([len(ids) for ids in rows], batch_tokens, kept):
-                numbers = [filled[place] for place in batch]
-                if interruption is not None and interruption.due():
-                    _placed(results, numbers, [[NOT_BEGUN] for _ in numbers])
-                    continue
-                hypotheses = self._runner().search(
-                    [rows[place] for place in batch],
-                    options,
-                    limits=[row_limits[place] for place in batch],
-                    numbers=numbers,
-                    constraints=in_tokens.take(numbers),
-                    interruption=interruption,
-                )
-                _placed(results, numbers, hypotheses)
+            found = self._hypotheses(
+                [
+                    self._batch([filled[place] for place in batch], sources, limits, in_tokens, options)
+                    for batch in batches
+                ],
+                options,
+                interruption,
+            )
+            for batch, hypotheses in zip(batches, found, strict=True):
+                _placed(results, [filled[place] for place in batch], hypotheses)
                 progress.advance(len(batch))
         return results
+
+    def _batch(
+        self,
+        numbers: list[int],
+        sources: Sequence[list[int]],
+        limits: Sequence[int],
+        constraints: Constraints,
+        options: SearchOptions,
+    ) -> "SearchBatch":
+        """The texts of these numbers, as torch searches them."""
+        from regard.engine.runner import SearchBatch
+
+        return SearchBatch(
+            [sources[number] for number in numbers],
+            [limits[number] for number in numbers],
+            numbers,
+            constraints.take(numbers),
+            [self._shortlist.candidates(sources[number]) for number in numbers] if options.shortlist else None,
+        )
+
+    def _check_shortlist(self, options: SearchOptions, constraints: TextConstraints) -> None:
+        """Refuse a shortlist that is not there, and one beside constraints, which may ask for any piece."""
+        if not options.shortlist:
+            return
+        if self._bundle is None or not has_shortlist(self._bundle):
+            where = "an ensemble" if self._bundle is None else self._bundle.directory
+            raise SearchError(f"shortlist: {where} has none; make it with `regard shortlist DIR --src F --tgt F`")
+        if constraints:
+            raise SearchError(
+                "shortlist: prefixes and phrases may need pieces that are not in it; leave one of the two out"
+            )
+
+    def _hypotheses(
+        self, batches: "Sequence[SearchBatch]", options: SearchOptions, interruption: Interruption | None
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """The hypotheses of each batch, searched with torch. With an interruption one batch follows the other."""
+        if not batches:
+            return
+        runner = self._runner()
+        if interruption is None:
+            yield from runner.search_all(batches, options)
+            return
+        for batch in batches:
+            if interruption.due():
+                yield [[NOT_BEGUN] for _ in batch.numbers]
+            else:
+                yield runner.search(batch, options, interruption=interruption)
 
     def watch(
         self, source: list[int], options: SearchOptions, constraints: TextConstraints, watch: Watcher
@@ -102,11 +165,8 @@ class Searcher:
         limits = [max_output_length(len(source), options, constraints.needs(0), self._reach)]
         in_tokens = self._in_tokens(constraints, limits, options)
         [hypotheses] = self._runner().search(
-            [source],
+            self._batch([0], [source], limits, in_tokens, replace(options, shortlist=False)),
             options,
-            limits=limits,
-            numbers=[0],
-            constraints=in_tokens,
             watch=watch,
             interruption=Interruption.of(options.time_limit, None),
         )

@@ -75,7 +75,7 @@ class Translator:
         self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
         self.reach = reach
         self._reader = Reader(tokenizers, self.max_tokens)
-        self._searcher = Searcher(tokenizers.target, lambda: self._runner, fast or FastPath(), reach)
+        self._searcher = Searcher(tokenizers.target, lambda: self._runner, fast or FastPath(), reach, bundle)
 
     def __repr__(self) -> str:
         return summary(type(self).__name__, self.bundle, self._resident.loaded)
@@ -170,7 +170,11 @@ class Translator:
 
     def engine(self, **options: Unpack[SearchKeywords]) -> Literal["ct2", "torch"]:
         """The engine of such a search, loaded now."""
-        return "ct2" if self._searcher.fast.prepare(SearchOptions.of(options)) else "torch"
+        return "ct2" if self.searches_fast(SearchOptions.of(options)) else "torch"
+
+    def searches_fast(self, options: SearchOptions) -> bool:
+        """Whether the faster engine does such a search, of whatever length and without constraints. It is loaded now."""
+        return self._searcher.fast.prepare(options)
 
     def read(self, texts: Sequence[str]) -> list[Source]:
         """The tokenized texts, with the ids that `search_read` and `forced` take."""
