@@ -5,6 +5,8 @@ import torch
 from torch import nn
 
 from regard.errors import ConfigError, DataError
+from regard.layers import hyena, local_attention
+from regard.layers import mixer as mixers_by_segments
 from regard.layers.attention import CrossAttention, project_source
 from regard.layers.block import Block
 from regard.layers.feed_forward import FeedForward
@@ -84,6 +86,19 @@ def test_steps_equal_forward(name: str, cuts: tuple[int, ...], norm: str, pre_no
         found, state = one.step(part, state)
         outputs.append(found)
     torch.testing.assert_close(torch.cat(outputs, dim=1), one(x))
+
+
+@pytest.mark.parametrize("name", ["window", "performer", "linear", "hyena", "delta"])
+@torch.no_grad()
+def test_parts_of_a_long_pass_make_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments of positions, or groups of channels, change nothing."""
+    mixer = block(name, norm="layer", pre_norm=True).mixer
+    x = torch.randn(2, 11, WIDTH).double()
+    whole = mixer(x)
+    for module in (mixers_by_segments, local_attention):
+        monkeypatch.setattr(module, "SEGMENT", 4)
+    monkeypatch.setattr(hyena, "POINTS", 3 * 22)
+    torch.testing.assert_close(mixer(x), whole)
 
 
 @pytest.mark.parametrize("name", CAUSAL)

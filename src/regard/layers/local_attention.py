@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.layers.attention import SHOWN, SelfAttention
-from regard.layers.mixer import MixerState, real_positions
+from regard.layers.mixer import SEGMENT, MixerState, by_segments, real_positions
 from regard.layers.positions import RotaryPositions
 from regard.ops.attention import attend
 from regard.ops.block_sparse import BlockPattern, block_sparse_attention
@@ -66,6 +66,17 @@ class WindowAttention(_PartialAttention):
         super().__init__(width=width, heads=heads, causal=causal, rotary=rotary)
         assert window % 2, f"a window of {window} positions has no middle"
         self.before, self.after = (window - 1, 0) if causal else (window // 2, window // 2)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        mask: Float[Tensor, "B 1 1 T"] | None = None,
+        probe: Probe | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Attention of each position to its window; if it is causal, in segments."""
+        if self.causal and mask is None and probe is None and x.shape[1] > SEGMENT:
+            return by_segments(self, x)
+        return super().forward(x, mask, probe)
 
     def look(
         self,

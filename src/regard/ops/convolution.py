@@ -119,7 +119,8 @@ class _Padded:
     def spectrum(self, group: Float[Tensor, "B G T"]) -> Complex[Tensor, "B G _"]:
         channels, length = group.shape[1:]
         self.memory[:, :channels, :length] = group
-        return torch.fft.rfft(self.memory[:, :channels])
+        spectrum: Tensor = torch.fft.rfft(self.memory[:, :channels])
+        return spectrum
 
 
 def _groups(u: Float[Tensor, "B D T"], size: int) -> list[slice]:

@@ -26,7 +26,8 @@ def elu_features(x: Float[Tensor, "*lead d"]) -> Float[Tensor, "*lead d"]:
 def orthogonal_directions(count: int, width: int) -> Float[Tensor, "f d"]:
     """Gaussian directions in orthogonal groups of `width`, with the lengths of Gaussian vectors (Choromanski et al. 2021)."""
     groups = [torch.linalg.qr(torch.randn(width, width))[0] for _ in range(-(-count // width))]
-    return torch.cat(groups)[:count] * torch.randn(count, width).norm(dim=1, keepdim=True)
+    lengths: Tensor = torch.linalg.vector_norm(torch.randn(count, width), dim=1, keepdim=True)
+    return torch.cat(groups)[:count] * lengths
 
 
 def log_positive_features(x: Float[Tensor, "*lead d"], directions: Float[Tensor, "f d"]) -> Float[Tensor, "*lead f"]:
