@@ -120,6 +120,17 @@ class OneOf:
         return value
 
 
+class OneOrMore(OneOf):
+    """A check that a setting is a name of a table, or a list of them: `Annotated[str | tuple[str, ...], OneOrMore(TABLE)]`."""
+
+    def _validated(self, value: Any) -> Any:
+        if value is None or not isinstance(value, list | tuple):
+            return value if value is None else super()._validated(value)
+        for name in value:
+            super()._validated(name)
+        return tuple(value)
+
+
 def _dumped(value: Settings, info: core_schema.SerializationInfo) -> dict[str, Any]:
     return value.model_dump(mode=info.mode, exclude_defaults=info.exclude_defaults)
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.models.build import build_classifier, build_language_model, build_translator, count_model
 from regard.models.config import (
+    MIXER_TRAITS,
     BagConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
@@ -69,6 +70,10 @@ COUNTS = frozenset({"steppable"})
 ATTENDS = frozenset({"attending"})
 
 
+# convolutions by the Fourier transform: what must be zero is zero up to rounding
+TRANSFORMS = frozenset({"transforming"})
+
+
 def _transformers() -> Iterator[ModelCase]:
     size: dict[str, Any] = {
         "layers": 2,
@@ -111,6 +116,36 @@ def _transformers() -> Iterator[ModelCase]:
         score = name.removesuffix("-rotary").removesuffix("-relative").replace("-", "_")
         config = TransformerConfig(**{**size, "layers": 1, "score": score, **options})
         yield ModelCase(f"transformer-score-{name}", _builder(config), TRANSLATES | ATTENDS)
+
+
+MIXING: dict[str, Any] = {
+    "window": 13,  # as long as any sentence here: a check wants all of it to be seen
+    "block": 2,
+    "random_blocks": 1,
+    "rank": 5,
+    "features": 24,
+    "filter_width": 8,
+    "positions": "sinusoidal",
+}
+"""Small sizes of every mixer."""
+
+
+def _mixing_translators() -> Iterator[ModelCase]:
+    """Every mixer in an encoder and, where it can be, in a decoder: two lists of mixers instead of a case for each."""
+    stacks = {
+        "sparse": (["window", "block_sparse", "linformer"], ["performer", "linear"]),
+        "recurrent": (["performer", "linear", "hyena", "delta"], ["hyena", "delta"]),
+        "local": (["attention", "hyena"], ["window", "block_sparse"]),
+    }
+    size = {"width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0, "max_positions": 32, **MIXING}
+    for name, (encoder, decoder) in stacks.items():
+        depths = {"encoder_layers": len(encoder), "decoder_layers": len(decoder)}
+        config = TransformerConfig(**{**size, **depths}, encoder_mixer=tuple(encoder), decoder_mixer=tuple(decoder))
+        yield ModelCase(
+            f"transformer-mixers-{name}",
+            _builder(config),
+            TRANSLATES | ATTENDS | (TRANSFORMS if "hyena" in decoder else set()),
+        )
 
 
 def _recurrent() -> Iterator[ModelCase]:
@@ -163,6 +198,14 @@ def _language_models() -> Iterator[ModelCase]:
         config = LanguageTransformerConfig(**{**size, "heads": 2, "feed_forward": 24, **options})
         searched = {"searchable"} if name == "rotary-post" else set()
         yield ModelCase(f"decoder-only-{name}", _language_builder(config), GENERATES | searched)
+    for mixer in (name for name, traits in MIXER_TRAITS.items() if traits.causal and name != "attention"):
+        options = {"heads": 2, "feed_forward": 24, **MIXING, "layers": 1, "mixer": mixer}
+        config = LanguageTransformerConfig(**{**size, **options})
+        yield ModelCase(
+            f"decoder-only-mixer-{mixer}",
+            _language_builder(config),
+            GENERATES | (TRANSFORMS if mixer == "hyena" else set()),
+        )
     recurrent: dict[str, dict[str, Any]] = {
         "gru-untied": {"cell": "gru", "tie": False, "layers": 1},
         "lstm-narrow": {"cell": "lstm", "embedding": 10},
@@ -213,6 +256,9 @@ def _labelling() -> Iterator[ModelCase]:
     for pooling, positions in (("mean", "relative"), ("max", "rotary"), ("class", "learned")):
         config = ClassifierTransformerConfig(**{**transformer, "pooling": pooling, "positions": positions})
         yield ModelCase(f"classifier-transformer-{pooling}", _labeller(config), frozenset({"labelling", "order"}))
+    for mixer in (name for name in MIXER_TRAITS if name != "attention"):
+        config = ClassifierTransformerConfig(**{**transformer, **MIXING, "layers": 1, "mixer": mixer})
+        yield ModelCase(f"classifier-mixer-{mixer}", _labeller(config), frozenset({"labelling", "order"}))
     tagger = ClassifierTransformerConfig(**transformer)
     yield ModelCase("tagger-transformer", _labeller(tagger, "token"), frozenset({"labelling", "tagging", "order"}))
     narrow = {"layers": 2, "width": 16, "dropout": 0.0}
@@ -233,7 +279,12 @@ def _labeller(config: ModelConfig, labels_of: LabelsOf = "text") -> Build:
     return lambda vocabulary: build_classifier(config, vocabulary, LABELS, tagging=labels_of == "token")
 
 
-CASES: tuple[ModelCase, ...] = (*_transformers(), *_recurrent(), *_language_models())
+CASES: tuple[ModelCase, ...] = (
+    *_transformers(),
+    *_mixing_translators(),
+    *_recurrent(),
+    *_language_models(),
+)
 LABELLING: tuple[ModelCase, ...] = tuple(_labelling())
 """Classifiers and taggers: they say labels, not tokens, and are not searched."""
 

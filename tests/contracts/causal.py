@@ -5,6 +5,9 @@ import torch
 from contracts.cases import VOCABULARY, ModelCase, prefixes, sources
 from regard.ops.probe import Probe
 
+ROUNDING = 2e-6
+"""The share of the largest gradient that rounding leaves where a Fourier transform of all positions cancels."""
+
 
 @torch.no_grad()
 def a_later_token_changes_no_earlier_logit(case: ModelCase) -> None:
@@ -15,7 +18,8 @@ def a_later_token_changes_no_earlier_logit(case: ModelCase) -> None:
         other = target_in.clone()
         other[:, changed] = 1 + other[:, changed] % (VOCABULARY - 2)  # another token, neither end nor pad
         after = model(source, other)
-        torch.testing.assert_close(after[:, :changed], before[:, :changed], rtol=0.0, atol=1e-6)
+        least = 1e-5 if "transforming" in case.capabilities else 1e-6
+        torch.testing.assert_close(after[:, :changed], before[:, :changed], rtol=0.0, atol=least)
         assert ((after[:, changed] - before[:, changed]).abs().amax(dim=-1) > 1e-3).all(), (
             "the token itself must be seen"
         )
@@ -31,7 +35,11 @@ def no_gradient_comes_from_a_later_token(case: ModelCase) -> None:
         logits[:, position].square().sum().backward()
         gradient = probe["decoder.embedding"].grad
         assert gradient is not None
-        assert not gradient[:, position + 1 :].any()
+        later, most = gradient[:, position + 1 :], gradient.abs().max()
+        if "transforming" in case.capabilities:
+            assert (later.abs() <= ROUNDING * most).all()
+        else:
+            assert not later.any()
         assert (gradient[:, : position + 1].abs().amax(dim=(0, 2)) > 0).all(), "all that came before must be seen"
 
 

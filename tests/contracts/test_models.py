@@ -8,6 +8,7 @@ import pytest
 from contracts import causal, differentiable, labelling, searchable, steppable
 from contracts.cases import CASES, LABELLING, ModelCase
 from regard.layers.scores import SCORES
+from regard.models.config import MIXER_TRAITS
 
 
 def able(capability: str, without: str | None = None) -> list[object]:
@@ -90,3 +91,11 @@ def test_the_cases_cover_cells_and_scores() -> None:
         assert any(name.startswith("recurrent-") and f"-{score}" in name for name in names)
     for score in set(SCORES) - {"scaled_dot", "location"}:  # the first is every other case, the second is refused
         assert any(name.startswith(f"transformer-score-{score.replace('_', '-')}") for name in names)
+
+
+def test_the_cases_cover_mixers() -> None:
+    names = [case.name for case in (*CASES, *LABELLING)]
+    for mixer, traits in MIXER_TRAITS.items():
+        if mixer != "attention":  # every other case
+            assert f"classifier-mixer-{mixer}" in names
+            assert (f"decoder-only-mixer-{mixer}" in names) == traits.causal

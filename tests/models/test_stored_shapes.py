@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from torch import nn
 
 from regard.models.build import build_classifier, build_language_model, build_translator, count_model
-from regard.models.config import CLASSIFIERS, LANGUAGE_MODELS, SCORE_TRAITS, TRANSLATORS, MarkovConfig
+from regard.models.config import (
+    CLASSIFIERS,
+    LANGUAGE_MODELS,
+    MIXER_TRAITS,
+    SCORE_TRAITS,
+    TRANSLATORS,
+    MarkovConfig,
+)
 from regard.models.shapes import (
     RELATIVE_BUCKETS,
     Shapes,
@@ -28,8 +35,18 @@ def transformers(draw: st.DrawFn) -> dict[str, Any]:
     """The settings of a small Transformer of any make."""
     heads, head = draw(st.integers(1, 3)), 2 * draw(st.integers(1, 3))
     score = draw(st.sampled_from(SCORES))
-    positions = ["sinusoidal", "learned", "relative", *(["rotary"] if score in READING_ROTARY else [])]
+    mixer = draw(st.just("attention") | st.sampled_from(list(MIXER_TRAITS)))
+    traits, reads_rotary = MIXER_TRAITS[mixer], score in READING_ROTARY and MIXER_TRAITS[mixer].reads_rotary
+    positions = ["sinusoidal", "learned"]
+    positions += (["relative"] if traits.reads_bias else []) + (["rotary"] if reads_rotary else [])
+    if mixer == "delta":  # half of the heads of an encoder read from the end
+        heads *= 2
     return {
+        "mixer": mixer,
+        "rank": 1,
+        "features": draw(st.integers(1, 9)),
+        "hyena_order": draw(st.integers(1, 3)),
+        "filter_width": draw(st.integers(1, 5)),
         "layers": draw(st.integers(1, 3)),
         "width": heads * head,
         "heads": heads,
@@ -51,13 +68,18 @@ def stored(network: nn.Module) -> Shapes:
     return {name: tuple(tensor.shape) for name, tensor in named if name in persistent}
 
 
+def causal_decoder(values: dict[str, Any]) -> dict[str, Any]:
+    """linformer has no place in a decoder."""
+    return {"decoder_mixer": "performer"} if values["mixer"] == "linformer" else {}
+
+
 depth = st.none() | st.integers(1, 3)
 
 
 @settings(max_examples=60, deadline=None)
 @given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9))
 def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int) -> None:
-    layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie}
+    layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie, **causal_decoder(values)}
     config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
     network = build_translator(config, source, target, joint)
     assert translator_shapes(config, source, target, joint) == stored(network)
@@ -66,6 +88,7 @@ def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: 
 @settings(max_examples=30, deadline=None)
 @given(transformers(), depth, st.booleans(), st.integers(3, 9))
 def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) -> None:
+    values = values | ({"mixer": "hyena"} if values["mixer"] == "linformer" else {})
     config = LANGUAGE_MODELS["transformer"].parse({**values, "decoder_layers": decoder, "tie": tie})
     network = build_language_model(config, vocabulary, 10)
     assert language_model_shapes(config, vocabulary) == stored(network)

@@ -205,10 +205,10 @@ class TextBundleSettings(BundleSettings):
 def _needed(data: Mapping[str, Any]) -> tuple[ExtensionUse, ...]:
     """The loaded extensions whose task, model, mixer or score a bundle of this task and model has."""
     model = data.get("model")
-    names = {data.get("task"), *(model.model_dump().values() if isinstance(model, ModelConfig) else ())}
-    return tuple(
-        use for use in extensions_in_use() if use.is_needed_by({name for name in names if isinstance(name, str)})
-    )
+    values = [data.get("task"), *(model.model_dump().values() if isinstance(model, ModelConfig) else ())]
+    parts = [part for value in values for part in (value if isinstance(value, tuple) else [value])]
+    names = {name for name in parts if isinstance(name, str)}  # a list of mixers has several
+    return tuple(use for use in extensions_in_use() if use.is_needed_by(names))
 
 
 def vocabulary_sizes(tokenizers: TokenizerPair) -> VocabularySizes:

@@ -41,8 +41,9 @@ def obstacle(model: ModelConfig) -> str | None:
     """The reason why CTranslate2 cannot run such a network; None: it can."""
     if not isinstance(model, TransformerConfig):
         return f"it has no networks of model.kind {getattr(model, 'kind', None)!r}"
-    if model.mixer != "attention":
-        return f"it has no model.mixer {model.mixer!r}, only attention"
+    other = next((name for side in model.mixers for name in side if name != "attention"), None)
+    if other is not None:
+        return f"it has no model.mixer {other!r}, only attention"
     if model.norm_kind not in ("layer", "rms"):
         return f"it has no model.norm_kind {model.norm_kind!r}, only layer and rms"
     if model.score != "scaled_dot":

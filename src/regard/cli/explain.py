@@ -8,7 +8,8 @@ import typer
 from regard.errors import shown
 
 if TYPE_CHECKING:
-    from regard.explain.explanation import Explanation
+    from regard.explain.explanation import AttentionName, Explanation
+    from regard.tasks.translate.translator import Translator
 
 
 def explain(
@@ -76,10 +77,30 @@ def explain(
         )
         for path in (bundle, *(beside or ()))
     ]
+    for path, explanation in zip((bundle, *(beside or ())), explanations, strict=True):
+        _note_missing_weights(models[path], explanation)
     if out is not None:
         write_explanations(explanations, out)
     with open_output(None) as stream:
         stream.write(f"{shown(out)}\n" if out is not None else "\n".join(map(_text, explanations)))
+
+
+def _note_missing_weights(model: "Translator", explanation: "Explanation") -> None:
+    """Say in one line which layers have no attention weights, because their mixer computes none."""
+    from regard.cli.streams import print_status
+    from regard.models.config import TransformerConfig
+
+    config = None if model.bundle is None else model.bundle.config.model
+    if not isinstance(config, TransformerConfig):
+        return
+    sides: tuple[tuple[AttentionName, tuple[str, ...]], ...]
+    sides = ("encoder", config.mixers[0]), ("decoder", config.mixers[1])
+    for side, mixers in sides:
+        shown_layers = explanation.attention[side].shape["layer"] if side in explanation.attention else 0
+        if shown_layers < len(mixers):
+            print_status(
+                f"{side}: layer {shown_layers + 1} ({mixers[shown_layers]}) has no attention weights, so none are shown from there on"
+            )
 
 
 def _text(explanation: "Explanation") -> str:

@@ -126,9 +126,13 @@ class SelfAttention(MultiHeadAttention):
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Attention between all positions of x. If it is causal and a mask is given, the mask must hide the future."""
-        query, keys, values = self.split(_joint(x, [self.query, self.key, self.value]))
+        query, keys, values = self.projections(x)
         alone = self.causal and mask is None
         return self.attend(query, self.keys_of(keys), values, mask=mask, causal=alone, probe=probe)
+
+    def projections(self, x: Float[Tensor, "B T D"]) -> list[Float[Tensor, "B H T d"]]:
+        """Queries, keys and values, cut into heads."""
+        return self.split(_joint(x, [self.query, self.key, self.value]))
 
     def begin(self, rows: int) -> MixerState:
         """An empty key-value cache."""
@@ -144,7 +148,7 @@ class SelfAttention(MultiHeadAttention):
         """Attention of T new positions to themselves and to the KV cache. Returns the output and the extended cache."""
         earlier_keys, earlier_values = state
         new, first = x.shape[1], earlier_keys.shape[2]
-        query, key, value = self.split(_joint(x, [self.query, self.key, self.value]))
+        query, key, value = self.projections(x)
         keys = torch.cat([earlier_keys, self.keys_of(key, first)], dim=2)
         values = torch.cat([earlier_values, value], dim=2)
         if mask is None and new > 1:

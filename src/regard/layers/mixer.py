@@ -8,13 +8,18 @@ Shapes: B batch, R rows (the hypotheses of all sentences), T positions, D width,
 
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from regard.ops.probe import Probe
 
 MixerState = tuple[Tensor, ...]
 """The state of a causal mixer, such as a KV cache. The first axis of every tensor is the rows."""
+
+
+SEGMENT = 2048
+"""Positions that `by_segments` computes together."""
 
 
 @runtime_checkable
@@ -53,7 +58,31 @@ class CausalMixer(Mixer, Protocol):
         """
 
 
+def by_segments(mixer: CausalMixer, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    """`forward` of a mixer whose state does not grow, by steps of many positions: what they compute stays in the processor's cache."""
+    state, outputs = mixer.begin(len(x)), []
+    for segment in torch.split(x, SEGMENT, dim=1):
+        output, state = mixer.step(segment, state)
+        outputs.append(output)
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=1)
+
+
+def real_positions(mask: Float[Tensor, "B 1 1 T"] | None) -> Bool[Tensor, "B T"] | None:
+    """The mask of padding as True where there is a token, for mixers that compare no pairs; None: there is no padding."""
+    return None if mask is None else mask[:, 0, 0] == 0
+
+
 def reordered(state: MixerState, rows: Int[Tensor, " R"]) -> MixerState:
     """The state of the given rows, for any mixer. Rows may be dropped, repeated and permuted."""
-    # not part[rows]: it takes twice as long on a CPU
-    return tuple(part.index_select(0, rows) for part in state)
+    return tuple(_of_rows(part, rows) for part in state)
+
+
+def shared_by_rows(value: Shaped[Tensor, "*shape"], rows: int) -> Shaped[Tensor, "R ..."]:
+    """One value as the part of a state that all rows share: it has a row for each, and its memory once."""
+    return value.as_strided((rows, *value.shape), (0, *value.stride()))
+
+
+def _of_rows(part: Shaped[Tensor, "_ ..."], rows: Int[Tensor, " R"]) -> Shaped[Tensor, "R ..."]:
+    if part.stride(0) == 0 and len(part):
+        return shared_by_rows(part[0], len(rows))
+    return part.index_select(0, rows)  # not part[rows]: it takes twice as long on a CPU

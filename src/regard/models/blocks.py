@@ -48,14 +48,14 @@ def rotary_positions(config: TransformerBase) -> RotaryPositions | None:
 
 
 def encoder_blocks(config: TransformerBase, rotary: RotaryPositions | None) -> nn.ModuleList:
-    return nn.ModuleList(_block(config, _mixer(config, rotary, causal=False)) for _ in range(config.depth[0]))
+    return nn.ModuleList(_block(config, _mixer(config, name, rotary, causal=False)) for name in config.mixers[0])
 
 
 def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, cross: bool) -> nn.ModuleList:
     """Causal blocks, with cross-attention where there is a source."""
     return nn.ModuleList(
-        _block(config, _mixer(config, rotary, causal=True), _cross(config) if cross else None)
-        for _ in range(config.depth[1])
+        _block(config, _mixer(config, name, rotary, causal=True), _cross(config) if cross else None)
+        for name in config.mixers[1]
     )
 
 
@@ -83,7 +83,7 @@ def _residual(config: TransformerBase) -> Residual:
     return Residual(norm=norm, dropout=config.dropout, pre_norm=config.norm == "pre")
 
 
-def _mixer(config: TransformerBase, rotary: RotaryPositions | None, *, causal: bool) -> Mixer:
+def _mixer(config: TransformerBase, name: str, rotary: RotaryPositions | None, *, causal: bool) -> Mixer:
     options = MixerOptions(
         width=config.width,
         heads=config.heads,
@@ -93,8 +93,16 @@ def _mixer(config: TransformerBase, rotary: RotaryPositions | None, *, causal: b
         rotary=rotary,
         score=config.score,
         score_width=config.score_width,
+        window=config.window,
+        block=config.block,
+        global_blocks=config.global_blocks,
+        random_blocks=config.random_blocks,
+        rank=config.rank,
+        features=config.features,
+        hyena_order=config.hyena_order,
+        filter_width=config.filter_width,
     )
-    return MIXERS[config.mixer](options)
+    return MIXERS[name](options)
 
 
 def _cross(config: TransformerBase) -> CrossAttention:

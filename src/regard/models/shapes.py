@@ -23,6 +23,9 @@ Shapes = dict[str, Shape]
 RELATIVE_BUCKETS = 32
 """Rows of the table of relative positions, as `layers.positions.RelativeBias` has them."""
 
+SHORT_TAPS, LAG_FEATURES = 3, 17
+"""Taps of a short convolution and features of a lag, as `layers.short_convolution` and `layers.hyena` have them."""
+
 _SCORES: dict[str, Callable[[int, int], Shapes]] = {
     "parameter_free": lambda d, a: {},
     "dot": lambda d, a: {},
@@ -47,8 +50,8 @@ def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool
         shapes["source.embedding.weight"] = (source, config.width)
     if not config.tie:
         shapes["output"] = (target - 1, config.width)  # pad has no logit
-    shapes |= dict(_stack(config, "encoder", "source", config.depth[0]))
-    return shapes | dict(_stack(config, "decoder", "target", config.depth[1], cross=True))
+    shapes |= dict(_stack(config, "encoder", "source"))
+    return shapes | dict(_stack(config, "decoder", "target", cross=True))
 
 
 def language_model_shapes(config: ModelConfig, vocabulary: int) -> Shapes | None:
@@ -58,7 +61,7 @@ def language_model_shapes(config: ModelConfig, vocabulary: int) -> Shapes | None
     shapes: Shapes = {"target.embedding.weight": (vocabulary, config.width)}
     if not config.tie:
         shapes["output"] = (vocabulary - 1, config.width)
-    return shapes | dict(_stack(config, "decoder", "target", config.depth[1]))
+    return shapes | dict(_stack(config, "decoder", "target"))
 
 
 def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shapes | None:
@@ -66,7 +69,7 @@ def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shap
     if not isinstance(config, ClassifierTransformerConfig) or not _is_known(config):
         return None
     shapes: Shapes = {"source.embedding.weight": (vocabulary, config.width), "output": (labels, config.width)}
-    return shapes | dict(_stack(config, "encoder", "source", config.depth[0]))
+    return shapes | dict(_stack(config, "encoder", "source"))
 
 
 def table_shapes(config: ModelConfig, vocabulary: int, stored: Mapping[str, Shape]) -> Shapes:
@@ -109,28 +112,30 @@ def is_table_of_keys(name: str) -> bool:
 
 def _is_known(config: TransformerBase) -> bool:
     """Whether all parts of the network are known here: an extension may have added some."""
-    return config.mixer == "attention" and config.score in _SCORES
+    return all(name in _MIXERS for side in config.mixers for name in side) and config.score in _SCORES
 
 
 Named = Iterator[tuple[str, Shape]]
 
 
-def _stack(config: TransformerBase, name: str, front: str, blocks: int, *, cross: bool = False) -> Named:
+def _stack(config: TransformerBase, name: str, front: str, *, cross: bool = False) -> Named:
     """The positions, blocks and last norm of an encoder or decoder."""
     if config.positions == "learned":
         yield f"{front}.positions.table", (config.max_positions, config.width)
     if config.positions == "relative":
         yield f"{name}_bias.table", (RELATIVE_BUCKETS, config.heads)
-    for number in range(blocks):
-        yield from _block(config, f"{name}.{number}", cross)
+    causal = name == "decoder"
+    for number, mixer in enumerate(config.mixers[causal]):
+        yield from _block(config, f"{name}.{number}", mixer, causal=causal, cross=cross)
     if config.norm == "pre":
         yield from _norm(config, f"{name}_norm")
 
 
-def _block(config: TransformerBase, name: str, cross: bool) -> Named:
+def _block(config: TransformerBase, name: str, mixer: str, *, causal: bool, cross: bool) -> Named:
     sublayers = ["mixer", "cross"] if cross else ["mixer"]
-    for sublayer in sublayers:
-        yield from _attention(config, f"{name}.{sublayer}")
+    yield from _MIXERS[mixer](config, f"{name}.mixer", causal)
+    if cross:
+        yield from _attention(config, f"{name}.cross")
     inner = config.feed_forward
     yield from _linear(f"{name}.feed_forward.up", config.width, inner)
     if config.activation == "swiglu":
@@ -140,7 +145,7 @@ def _block(config: TransformerBase, name: str, cross: bool) -> Named:
         yield from _norm(config, f"{name}.around_{sublayer}.norm")
 
 
-def _attention(config: TransformerBase, name: str) -> Named:
+def _attention(config: TransformerBase, name: str, causal: bool = False) -> Named:
     projected = ("value", "output") if config.score == "parameter_free" else ("query", "key", "value", "output")
     for part in projected:
         yield from _linear(f"{name}.{part}", config.width, config.width)
@@ -148,6 +153,62 @@ def _attention(config: TransformerBase, name: str) -> Named:
     inner = config.score_width or (max(1, head // 4) if config.score == "latent" else head)
     for weight, shape in _SCORES[config.score](head, inner).items():
         yield f"{name}.score.{weight}", shape
+
+
+def _projections(config: TransformerBase, name: str, causal: bool) -> Named:
+    for part in ("query", "key", "value", "output"):
+        yield from _linear(f"{name}.{part}", config.width, config.width)
+
+
+def _linformer(config: TransformerBase, name: str, causal: bool) -> Named:
+    yield from _projections(config, name, causal)
+    for part in ("key", "value"):
+        yield f"{name}.{part}_mixing", (config.rank, config.max_positions)
+
+
+def _performer(config: TransformerBase, name: str, causal: bool) -> Named:
+    yield from _projections(config, name, causal)
+    yield f"{name}.features.directions", (config.features, config.width // config.heads)
+
+
+def _hyena(config: TransformerBase, name: str, causal: bool) -> Named:
+    width, inner, order = config.width, config.filter_width, config.hyena_order
+    yield f"{name}.input.weight", ((order + 1) * width, width)
+    yield from _short_convolution(f"{name}.short", (order + 1) * width)
+    yield from _linear(f"{name}.filters.first", LAG_FEATURES, inner)
+    yield from _linear(f"{name}.filters.second", inner, inner)
+    yield f"{name}.filters.output", (order * (1 if causal else 2) * width, inner)
+    yield f"{name}.skip", (order, width)
+    yield from _linear(f"{name}.output", width, width)
+
+
+def _delta(config: TransformerBase, name: str, causal: bool) -> Named:
+    width = config.width
+    yield f"{name}.input.weight", (3 * width, width)
+    yield from _short_convolution(f"{name}.short", 3 * width)
+    yield from _linear(f"{name}.gates", width, 2 * config.heads)
+    yield from _linear(f"{name}.output_gate", width, width)
+    yield f"{name}.norm.weight", (width // config.heads,)
+    yield from _linear(f"{name}.output", width, width)
+    yield f"{name}.rate", (config.heads,)
+
+
+_MIXERS: dict[str, Callable[[TransformerBase, str, bool], Named]] = {
+    "attention": _attention,
+    "window": _projections,
+    "block_sparse": _projections,
+    "linformer": _linformer,
+    "performer": _performer,
+    "linear": _projections,
+    "hyena": _hyena,
+    "delta": _delta,
+}
+"""The weights of each mixer: (config, name, whether it is causal) -> shapes, as `layers.mixers` builds them."""
+
+
+def _short_convolution(name: str, channels: int) -> Named:
+    yield f"{name}.weight", (channels, SHORT_TAPS)
+    yield f"{name}.bias", (channels,)
 
 
 def _linear(name: str, inputs: int, outputs: int) -> Named:

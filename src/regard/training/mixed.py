@@ -14,12 +14,18 @@ from torch import Tensor, nn
 from regard.layers.embedding import TokenEmbedding
 from regard.layers.fronts import TokenFront
 from regard.layers.linear import Linear
+from regard.layers.linear_attention import KernelAttention
+from regard.layers.linformer import Linformer
+from regard.layers.local_attention import BlockSparseAttention, WindowAttention
 from regard.layers.norm import NORMS
 from regard.layers.positions import LearnedPositions, RelativeBias
 from regard.layers.roles import parameter_roles
 
 IN_FLOAT32 = (TokenEmbedding, LearnedPositions, RelativeBias, *NORMS.values())
 """Modules whose weights the copy has in float32."""
+
+UNTRIED = (WindowAttention, BlockSparseAttention, Linformer, KernelAttention)
+"""Mixers of linear maps that have not been tried in bfloat16: their sums over many positions are in the type of the maps."""
 
 
 def can_copy(network: nn.Module) -> bool:
@@ -28,7 +34,12 @@ def can_copy(network: nn.Module) -> bool:
     known = [module for module in network.modules() if isinstance(module, (Linear, *IN_FLOAT32))]
     own = {id(parameter) for module in known for parameter in module.parameters()}
     linear = any(isinstance(module, Linear) for module in network.modules())
-    return linear and all(id(weight) in own or roles[name] == "table" for name, weight in network.named_parameters())
+    tried = not any(isinstance(module, UNTRIED) for module in network.modules())
+    return (
+        tried
+        and linear
+        and all(id(weight) in own or roles[name] == "table" for name, weight in network.named_parameters())
+    )
 
 
 def bfloat16_copy(network: nn.Module) -> nn.Module:

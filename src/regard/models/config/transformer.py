@@ -5,12 +5,19 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.models.config.base import SizedConfig
+from regard.models.config.mixing import MixerSettings, by_layer, check_mixer, listed
 from regard.models.config.presets import PRESETS
-from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerName, ScoreName, scores_reading_rotary
+from regard.models.config.traits import (
+    MIXER_TRAITS,
+    SCORE_TRAITS,
+    MixerNames,
+    OptionalMixerNames,
+    ScoreName,
+    scores_reading_rotary,
+)
 
 
-class TransformerBase(SizedConfig):
+class TransformerBase(MixerSettings):
     """The settings that every Transformer has."""
 
     presets = PRESETS["transformer"]
@@ -33,12 +40,12 @@ class TransformerBase(SizedConfig):
     """Normalise before each sublayer, or after it as in 2017."""
     norm_kind: Literal["layer", "rms"] = "layer"
     """How: by mean and variance (Ba et al. 2016), or by the root of the mean square alone (Zhang and Sennrich 2019)."""
-    mixer: MixerName = "attention"
-    """The part of a block that moves information between positions."""
+    mixer: MixerNames = "attention"
+    """The part of a block that moves information between positions: one name, or a list with one for each block."""
     positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "rotary"
     """How the order of tokens is told. Where none is given and the score does not read rotary ones, they are sinusoidal."""
     max_positions: int = Field(default=512, ge=1, le=65536)
-    """The reach of learned positions; the others have no limit."""
+    """The reach of learned positions, of hyena's filters and of linformer; the others have no limit."""
     activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
     """The non-linearity of the feed-forward network."""
     score: ScoreName = "scaled_dot"
@@ -51,7 +58,9 @@ class TransformerBase(SizedConfig):
     def _fill_positions(cls, values: Any, handler: Callable[[Any], Any]) -> Any:
         if not isinstance(values, dict) or "positions" in values:
             return handler(values)
-        if values.get("score", "scaled_dot") in scores_reading_rotary():
+        names = [name for side in ("mixer", "encoder_mixer", "decoder_mixer") for name in listed(values.get(side))]
+        blind = any(name in MIXER_TRAITS and not MIXER_TRAITS[name].reads_rotary for name in names)
+        if not blind and values.get("score", "scaled_dot") in scores_reading_rotary():
             return handler(values)
         config = handler({"positions": "sinusoidal", **values})
         config.model_fields_set.discard("positions")  # filled in, not given
@@ -81,6 +90,40 @@ class TransformerBase(SizedConfig):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_mixers(self) -> "TransformerBase":
+        for causal, (setting, names), depth in zip((False, True), self._mixer_settings, self.depth, strict=True):
+            if isinstance(names, tuple) and depth and len(names) != depth:
+                side = "decoder" if causal else "encoder"
+                raise ValueError(
+                    f"model.{setting} lists {len(names)} mixers, but the {side} has {depth} layers; "
+                    "give one for each layer, or one name for all"
+                )
+            for name in dict.fromkeys(by_layer(names, depth)):
+                check_mixer(self, name, setting, causal=causal, sizes=(self.max_positions, self.width, self.heads))
+                if not MIXER_TRAITS[name].reads_bias and self.positions == "relative":
+                    raise ValueError(
+                        f"model.{setting} {name!r} does not compare all pairs of tokens, to which model.positions 'relative' "
+                        "adds; choose 'rotary', 'learned' or 'sinusoidal'"
+                    )
+                if not MIXER_TRAITS[name].reads_rotary and self.positions == "rotary":
+                    raise ValueError(
+                        f"model.{setting} {name!r} does not read the distance that model.positions 'rotary' puts into queries "
+                        "and keys; choose 'sinusoidal' or 'learned'"
+                    )
+        return self
+
+    @property
+    def _mixer_settings(self) -> tuple[tuple[str, str | tuple[str, ...]], tuple[str, str | tuple[str, ...]]]:
+        """The setting with the mixers of the encoder, and that of the decoder: name and value."""
+        return ("mixer", self.mixer), ("mixer", self.mixer)
+
+    @property
+    def mixers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The mixer of every block of the encoder, and of the decoder."""
+        (_, encoder), (_, decoder) = self._mixer_settings
+        return by_layer(encoder, self.depth[0]), by_layer(decoder, self.depth[1])
+
     @property
     def depth(self) -> tuple[int, int]:
         """Blocks of the encoder and of the decoder."""
@@ -100,17 +143,9 @@ class TransformerBase(SizedConfig):
     @property
     def reach(self) -> int | None:
         """The longest sequence that there are positions for, end mark included; None: any."""
-        return self.max_positions if self.positions == "learned" else None
-
-
-def check_causal(mixer: str) -> None:
-    """Refuse a mixer that sees later tokens, in a decoder."""
-    if not MIXER_TRAITS[mixer].causal:
-        able = [repr(name) for name, traits in MIXER_TRAITS.items() if traits.causal]
-        raise ValueError(
-            f"model.mixer {mixer!r} sees later tokens, which a decoder must not; set it to {' or '.join(able)}, or if it can be "
-            "built without them, say so in its extension: causal = True (docs/extensions.md)"
-        )
+        encoder, decoder = self.mixers
+        bounded = any(MIXER_TRAITS[name].bounded for name in (*encoder, *decoder))
+        return self.max_positions if self.positions == "learned" or bounded else None
 
 
 class TransformerConfig(TransformerBase):
@@ -120,13 +155,19 @@ class TransformerConfig(TransformerBase):
     """Blocks in the encoder, where it differs from `layers`."""
     decoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Blocks in the decoder, where it differs from `layers`."""
+    encoder_mixer: OptionalMixerNames = None
+    """The mixers of the encoder, where they differ from `mixer`."""
+    decoder_mixer: OptionalMixerNames = None
+    """The mixers of the decoder, where they differ from `mixer`."""
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
 
-    @model_validator(mode="after")
-    def _check_mixer(self) -> "TransformerConfig":
-        check_causal(self.mixer)
-        return self
+    @property
+    def _mixer_settings(self) -> tuple[tuple[str, str | tuple[str, ...]], tuple[str, str | tuple[str, ...]]]:
+        """The setting with the mixers of the encoder, and that of the decoder: name and value."""
+        of_both = ("mixer", self.mixer)
+        encoder = of_both if self.encoder_mixer is None else ("encoder_mixer", self.encoder_mixer)
+        return encoder, of_both if self.decoder_mixer is None else ("decoder_mixer", self.decoder_mixer)
 
     @property
     def depth(self) -> tuple[int, int]:
@@ -146,11 +187,6 @@ class LanguageTransformerConfig(TransformerBase):
     """Blocks of the decoder, where it differs from `layers`."""
     tie: bool = True
     """One matrix for the embedding and the output."""
-
-    @model_validator(mode="after")
-    def _check_mixer(self) -> "LanguageTransformerConfig":
-        check_causal(self.mixer)
-        return self
 
     @property
     def depth(self) -> tuple[int, int]:
