@@ -7,6 +7,7 @@ from jaxtyping import TypeCheckError
 from regard.layers.pooling import mean_pooling
 from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
+from regard.models.network import EncoderDecoder
 from regard.ops.attention import attend
 
 
@@ -21,8 +22,13 @@ def test_layers() -> None:
         mean_pooling(torch.randn(2, 3, 4), torch.ones(3, 2, dtype=torch.bool))
 
 
-def test_models() -> None:
-    network = build_translator(TransformerConfig(width=16, heads=2, feed_forward=16, layers=1), 9, 9, joint=True)
+@pytest.fixture(scope="module")
+def network() -> EncoderDecoder:
+    """Built before the test, because building takes calls, and only the first ones of a test are checked."""
+    return build_translator(TransformerConfig(width=16, heads=2, feed_forward=16, layers=1), 9, 9, joint=True)
+
+
+def test_models(network: EncoderDecoder) -> None:
     with pytest.raises(TypeCheckError):
         network.hidden(torch.tensor([[1, 0], [2, 0]]), torch.tensor([[8, 1]]))  # two sources, one target
     with pytest.raises(TypeCheckError):
