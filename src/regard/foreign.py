@@ -40,6 +40,7 @@ _TOML_TOKENS = re.compile(
     re.DOTALL,
 )  # fmt: skip
 _LARGEST = 10**DIGITS
+_LONG_NUMBER = re.compile(rf"[-+.0-9eE]{{{DIGITS + 1}}}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
@@ -140,7 +141,8 @@ def parse_json(text: str, where: object, limit: int = RECORD_BYTES) -> Any:
     if len(text) > limit:
         raise LimitError(f"{where}: {len(text):,} characters of JSON, {limit:,} are the most that is read")
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal)
+        hooks: dict[str, Any] = {"parse_int": _integer, "parse_float": _decimal} if _LONG_NUMBER.search(text) else {}
+        value = json.loads(text, object_pairs_hook=_object, **hooks)
         if text.count("[") + text.count("{") > DEPTH:  # fewer cannot nest deeper
             _check_levels(value)
         if _SURROGATE.search(text):

@@ -47,7 +47,7 @@ class SubwordTokenizer:
         try:
             check_model(model)
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-            pieces = [self._processor.id_to_piece(index) for index in range(self._processor.get_piece_size())]
+            pieces = self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
             self.vocabulary = Vocabulary([*pieces, PAD])
             sound = all(piece in self.vocabulary for piece in BYTE_PIECES)
             # Damage that still parses, such as a changed flag, shows in a round trip.

@@ -14,7 +14,12 @@ END, UNKNOWN, PAD = "</s>", "<unk>", "<pad>"
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 RESERVED = re.compile(r"<(/s|unk|pad|0x[0-9A-F]{2})>")  # the same pieces, where they occur in ordinary text
 
-_BYTE_OF = {piece: byte for byte, piece in enumerate(BYTE_PIECES)}
+_SPELLINGS = {piece: chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte, piece in enumerate(BYTE_PIECES)} | {
+    END: "",
+    PAD: "",
+    UNKNOWN: "\ufffd",
+}
+"""The text of the pieces that are not their own text; a byte above 0x7F is a surrogate escape."""
 
 
 class Vocabulary:
@@ -31,7 +36,7 @@ class Vocabulary:
         if len(self._ids) != len(self.pieces):
             twice = next(piece for index, piece in enumerate(self.pieces) if self._ids[piece] != index)
             raise TextError(f"piece {twice!r} is twice in the vocabulary")
-        self._spellings = [_spelling(piece) for piece in self.pieces]
+        self._spellings = [_SPELLINGS.get(piece, piece) for piece in self.pieces]
 
     @property
     def pad(self) -> int:
@@ -104,18 +109,6 @@ class Vocabulary:
             raise IndexError(f"id {min(ids)} is outside of the vocabulary of {len(self.pieces)} pieces")
         spellings = self._spellings
         return "".join([spellings[index] for index in ids])
-
-
-def _spelling(piece: str) -> str:
-    """The text of a piece; a byte above 0x7F is a surrogate escape."""
-    if piece in (END, PAD):
-        return ""
-    if piece == UNKNOWN:
-        return "\ufffd"
-    byte = _BYTE_OF.get(piece)
-    if byte is None:
-        return piece
-    return chr(byte) if byte < 0x80 else chr(0xDC00 + byte)
 
 
 def _words_of_tokens(lengths: Sequence[int], owners: Sequence[int | None], last: int) -> list[int]:
