@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,3 +61,13 @@ def test_precisions_are_measured_and_chosen(command, run: Path) -> None:
     chosen = made.err.split("auto uses ")[1].split()[0]
     assert automatic.out == command("translate", run, "--precision", chosen, stdin=text).out
     assert "measure it" not in automatic.err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_perfect_translator_has_100_bleu(command, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sacrebleu's sum of logarithms may exceed it by rounding, which the record of the bundle does not allow."""
+    perfect = SimpleNamespace(value=100.00000000000004)
+    monkeypatch.setattr("regard.metrics.translation.bleu", lambda *_, **__: perfect)
+    made = command("precision", run, "--src", run.parent / "a.fr", "--ref", run.parent / "a.en")
+    assert made.code == 0, made.err
+    assert "BLEU 100.00  +0.00" in made.out

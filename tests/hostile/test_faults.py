@@ -24,7 +24,7 @@ PHASES = {
     "final evaluation": "regard.tasks.translate.evaluate:evaluate_translations",
     "metrics": "regard.tasks.run:_keep",
 }
-WRITERS = [verb for verb in sound_commands() if verb not in ("demo", "train", "resume")]
+WRITERS = [verb for verb in sound_commands() if verb not in ("demo", "train", "resume", "shortlist")]
 """Verbs that print results."""
 TRAIN = sound_commands()["train"]
 

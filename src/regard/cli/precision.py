@@ -33,7 +33,7 @@ def precision(
         if name in available:
             translator = load_translator(bundle, engine="ct2", precision=name)
             texts = [one.text for one in translator.translate(sources, beam=beam)]
-            found[name] = bleu(texts, references, tokenize=tokenize).value
+            found[name] = min(bleu(texts, references, tokenize=tokenize).value, 100.0)  # rounding may exceed it
     measured = MeasuredPrecisions(sentences=len(sources), bleu=found)
     rewrite_bundle(opened, records={PRECISION_FILE: measured})
     with open_output(None) as stream:
