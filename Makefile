@@ -11,6 +11,8 @@ DEMO_OPTIONS ?=
 WORKERS ?= 2
 # Which slow tests: those marked clock need a machine that does nothing else; SLOW='slow and not clock' leaves them out.
 SLOW ?= slow
+# How they are run: one after the other, as those marked clock need it; SLOW_OPTIONS='-n 2 --dist worksteal' for the others.
+SLOW_OPTIONS ?=
 
 .PHONY: setup demo test test-slow lint types check lock clean
 
@@ -32,7 +34,7 @@ test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-slow: setup
-	$(BIN)/python -m pytest -m '$(SLOW)'
+	$(BIN)/python -m pytest -m '$(SLOW)' $(SLOW_OPTIONS)
 
 lint: setup
 	$(BIN)/ruff check .
