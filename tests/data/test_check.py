@@ -89,7 +89,7 @@ def test_the_advice_on_encodings_is_that_of_training(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_refused_as_training_refuses_it(tmp_path, encoding):
-    """Of ASCII text it is UTF-8 too, but for a byte-order mark."""
+    """UTF-16 of ASCII text is UTF-8 too, but for a byte-order mark."""
     (tmp_path / "a.tsv").write_bytes("a house\tein Haus\nyes\tja\n".encode(encoding))
     report = check_corpus(pairs=tmp_path / "a.tsv")
     assert not report.usable

@@ -356,7 +356,7 @@ def test_a_deleted_entry_stays_mapped(tmp_path, cache):
 
 
 def test_the_cache_has_a_quota(tmp_path, cache, monkeypatch):
-    """What was not used for longest goes; the new entry stays even if it is too large alone."""
+    """The entry that was not used for longest goes; the new entry stays even if it is too large alone."""
     keys = []
     for number in range(3):
         (tmp_path / str(number)).mkdir()

@@ -84,7 +84,7 @@ Family = Callable[[Random, Path], Command]
 
 
 def problems(command: Command, outcome: Outcome) -> list[str]:
-    """What fell short in an outcome; empty if the command handled its input."""
+    """The shortcomings of an outcome; empty if the command handled its input."""
     found = []
     sent = {number for _, number in command.signals}
     if outcome.timed_out:
@@ -107,7 +107,7 @@ def problems(command: Command, outcome: Outcome) -> list[str]:
 
 
 def _message_problems(command: Command, outcome: Outcome) -> list[str]:
-    """What fell short in the message of a command that failed. Training tells its progress before it."""
+    """The shortcomings of the message of a command that failed. Training tells its progress before it."""
     lines = outcome.err.splitlines()
     last = lines[-1] if lines else ""
     if command.arguments[:1] and command.arguments[0] in WITH_PROGRESS:
@@ -206,7 +206,7 @@ def _argument(word: str) -> str:
 
 
 def _text(path: str | None, directory: Path) -> str:
-    """What was written to a captured stream."""
+    """The text that was written to a captured stream."""
     if path is None or not path.startswith(str(directory)) or not Path(path).is_file():
         return ""
     return Path(path).read_bytes().decode("utf-8", "surrogateescape")

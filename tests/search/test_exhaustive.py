@@ -78,7 +78,7 @@ def test_ties_have_one_order_whatever_the_number_of_answers(alpha: float) -> Non
 
 
 def test_many_ties_keep_their_order() -> None:
-    """Of 3,000 equally probable tokens the first are told, which a partial sort would not promise."""
+    """The first of 3,000 equally probable tokens are told, which a partial sort would not promise."""
     stepper = TableStepper(3_001, {(): [0.0] + [1 / 3_000] * 3_000})
     for nbest in (1, 2, 40):
         [best] = exhaustive(stepper, padded([[1]]), max_length=1, nbest=nbest)

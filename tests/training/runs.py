@@ -97,7 +97,7 @@ def logged(out: Path, name: str) -> list[dict[str, Any]]:
 
 
 def steps(out: Path) -> list[tuple[Any, ...]]:
-    """What the log tells of every step, in order and to the last bit; only times are left out."""
+    """The log's record of every step, in order and to the last bit; only times are left out."""
     exact = ("loss", "nll", "gradient_norm", "learning_rate", "progress")
     return [
         (step["step"], step["epoch"], step["tokens"], *(step[name].hex() for name in exact))
@@ -111,12 +111,12 @@ def kept(out: Path) -> list[str]:
 
 
 def pointed(out: Path, name: str) -> str:
-    """What a pointer of the run says."""
+    """The text of a pointer of the run."""
     return (out / name).read_text(encoding="utf-8").strip()
 
 
 def leftovers(home: Path) -> list[str]:
-    """What interrupted writers left."""
+    """The files that interrupted writers left."""
     return [str(path.relative_to(home)) for path in home.rglob("*.partial-*")]
 
 
@@ -215,7 +215,7 @@ class Child:
         self._process.join()
 
     def said(self) -> str:
-        """What it wrote to standard error."""
+        """The text that it wrote to standard error."""
         return self.stderr.read_text(encoding="utf-8")
 
 

@@ -76,7 +76,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
 
 
 def _interruption(out: Path, *, trained: bool) -> str:
-    """What is kept of a run that is interrupted before or after its steps. trained: all of them are done."""
+    """A line on what is kept of a run that is interrupted before or after its steps. trained: all of them are done."""
     if trained:
         return (
             f"interrupted in the final evaluation; the trained model is kept in {out} and can be used. "

@@ -102,7 +102,7 @@ def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _unit(task: str) -> str:
-    """What a run learns from and counts, in words."""
+    """The unit in which a run counts what it learns from, in words."""
     return "labels" if task in TASKS and training_unit(task) == "labels" else "target tokens"
 
 

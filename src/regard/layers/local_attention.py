@@ -6,6 +6,8 @@ mask of all pairs; without one no such mask is made.
 Shapes: B batch, R rows, T positions, D width, H heads, d head width, S keys.
 """
 
+from abc import ABC, abstractmethod
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -20,7 +22,7 @@ from regard.ops.probe import Probe
 from regard.ops.windows import window_attention, window_mask
 
 
-class _PartialAttention(SelfAttention):
+class _PartialAttention(SelfAttention, ABC):
     """Self-attention to the keys of a pattern. The cache of a step has keys and values, and how many positions there were."""
 
     def forward(
@@ -44,6 +46,7 @@ class _PartialAttention(SelfAttention):
         nothing = self.value.weight.new_zeros(rows, self.heads, 0, self.value.out_features // self.heads)
         return nothing, nothing, torch.zeros(rows, dtype=torch.long, device=nothing.device)
 
+    @abstractmethod
     def look(
         self,
         query: Float[Tensor, "B H T d"],
@@ -52,11 +55,19 @@ class _PartialAttention(SelfAttention):
         real: Bool[Tensor, "B S"] | None,
     ) -> Float[Tensor, "B T H d"]:
         """The contexts of the queries, of which the last is aligned with the last key."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pattern_mask(self, length: int, real: Bool[Tensor, "B T"] | None) -> Bool[Tensor, "B 1 T T"]:
         """True where a position sees another, and itself."""
-        raise NotImplementedError
+
+    def _with_cached(
+        self, x: Float[Tensor, "R T D"], state: MixerState, first: int
+    ) -> tuple[Float[Tensor, "R H T d"], Float[Tensor, "R H S d"], Float[Tensor, "R H S d"]]:
+        """(queries of the new positions, all keys, all values): those of the cache and the new ones. first: the first new position."""
+        earlier_keys, earlier_values, _ = state
+        query, key, value = self.projections(x)
+        keys = torch.cat([earlier_keys, self.keys_of(key, first)], dim=2)
+        return self._with_positions(query, first), keys, torch.cat([earlier_values, value], dim=2)
 
 
 class WindowAttention(_PartialAttention):
@@ -98,12 +109,8 @@ class WindowAttention(_PartialAttention):
         """Attention of new positions. The cache keeps no more than a window: its cost does not grow."""
         assert mask is None, "a window has no bias of relative positions"
         assert isinstance(state, tuple)
-        earlier_keys, earlier_values, seen = state
-        first, new = int(seen[0]), x.shape[1]
-        query, key, value = self.projections(x)
-        keys = torch.cat([earlier_keys, self.keys_of(key, first)], dim=2)
-        values = torch.cat([earlier_values, value], dim=2)
-        query = self._with_positions(query, first)
+        seen, new = state[2], x.shape[1]
+        query, keys, values = self._with_cached(x, state, int(seen[0]))
         if new == 1:
             context = attend(query, keys, values).transpose(1, 2)
         else:  # queries for the cached keys too, whose answers are dropped, keep the blocks aligned
@@ -142,13 +149,9 @@ class BlockSparseAttention(_PartialAttention):
         """Attention of new positions. The cache keeps all keys, of which a position reads those of its blocks."""
         assert mask is None, "a pattern of blocks has no bias of relative positions"
         assert isinstance(state, tuple)
-        earlier_keys, earlier_values, seen = state
-        first = earlier_keys.shape[2]
-        query, key, value = self.projections(x)
-        keys = torch.cat([earlier_keys, self.keys_of(key, first)], dim=2)
-        values = torch.cat([earlier_values, value], dim=2)
-        context = self.look(self._with_positions(query, first), keys, values, None)
-        return self.output(context.flatten(2)), (keys, values, seen + x.shape[1])
+        query, keys, values = self._with_cached(x, state, state[0].shape[2])
+        context = self.look(query, keys, values, None)
+        return self.output(context.flatten(2)), (keys, values, state[2] + x.shape[1])
 
 
 def _with_padding(pattern: Bool[Tensor, "_ T T"], real: Bool[Tensor, "B T"] | None) -> Bool[Tensor, "_ 1 T T"]:

@@ -101,7 +101,7 @@ sample = to_the_end(sample_steps)
 
 
 class _Samples:
-    """What the samples of a batch have so far. `rows` [b, 1] and `slots` [b, k] select the active ones among [B, n]."""
+    """The samples of a batch so far. `rows` [b, 1] and `slots` [b, k] select the active ones among [B, n]."""
 
     def __init__(self, limits: Tensor, samples: int, steps: int, end_token: int) -> None:
         """limits [B]: the maximum output lengths; steps: T + 1."""
