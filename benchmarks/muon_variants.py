@@ -61,6 +61,11 @@ def four(matrices: Tensor) -> Tensor:
     return _like(_iterated(x, (muon.COEFFICIENTS,) * 4), matrices)
 
 
+def low(matrices: Tensor) -> Tensor:
+    """The usual iterations in bfloat16, as Jordan et al. compute them."""
+    return PLAIN(matrices.to(torch.bfloat16)).to(matrices.dtype)
+
+
 class NorMuon:
     """NorMuon (Li et al. 2025): rows of the update are divided by the mean of their past squares; its norm stays."""
 
@@ -96,6 +101,7 @@ PLAIN = muon.orthogonalised
 VARIANTS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
     "plain, 5 iterations": lambda: PLAIN,
     "plain, 4 iterations": lambda: four,
+    "plain, 5 iterations, bfloat16": lambda: low,
     "Polar Express, 5": lambda: polar_express,
     "Turbo-Muon, 4": lambda: turbo,
     "NorMuon": NorMuon,

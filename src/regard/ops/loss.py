@@ -16,6 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 CHUNK_ELEMENTS = 2**19  # logits of a chunk: two megabytes, which fit the cache of a core
+WIDE_CHUNK_ELEMENTS = 2**22  # in a wide network, where the table is larger than the cache and is read once a chunk
+WIDE = 512
 CHUNK_ROWS = 64  # matrix products are fastest with a multiple of this many rows
 MIXED_CHUNKS = (
     4  # times as many rows in mixed precision, where each chunk's gradient is added to the table's in a pass of its own
@@ -83,7 +85,7 @@ class _Smoothed(torch.autograd.Function):
         log_normaliser = table.new_empty(len(targets))  # log sum_v exp z_v of each token
         hidden_gradient, table_gradient = torch.empty_like(hidden, dtype=table.dtype), torch.empty_like(table)
         weight_gradient, factor = table_gradient[:outputs], weight.to(hidden.dtype)
-        rows = _chunk_rows(outputs, hidden.dtype != table.dtype)
+        rows = _chunk_rows(outputs, hidden.shape[-1], hidden.dtype != table.dtype)
         room = table.new_empty(rows * outputs)
         for first in range(0, len(targets), rows):
             piece = hidden[first : first + rows]
@@ -126,7 +128,7 @@ class _Consistent(torch.autograd.Function):
         log_normalisers = table.new_empty(2, len(targets))
         hidden_gradient, table_gradient = torch.empty_like(hidden, dtype=table.dtype), torch.empty_like(table)
         weight_gradient, factor = table_gradient[:outputs], weight.to(hidden.dtype)
-        rows = _chunk_rows(outputs, hidden.dtype != table.dtype)
+        rows = _chunk_rows(outputs, hidden.shape[-1], hidden.dtype != table.dtype)
         rooms = table.new_empty(4, rows * outputs)
         pull = consistency / 2.0  # beside each reading's own loss, whose weight is one
         disagreement = table.new_zeros(())
@@ -171,8 +173,9 @@ class _Consistent(torch.autograd.Function):
         return *_scaled(ctx.saved_tensors, gradients[0]), None, None, None, None
 
 
-def _chunk_rows(outputs: int, mixed: bool) -> int:
-    return max(CHUNK_ROWS, CHUNK_ELEMENTS // outputs // CHUNK_ROWS * CHUNK_ROWS) * (MIXED_CHUNKS if mixed else 1)
+def _chunk_rows(outputs: int, width: int, mixed: bool) -> int:
+    elements = WIDE_CHUNK_ELEMENTS if width >= WIDE else CHUNK_ELEMENTS * (MIXED_CHUNKS if mixed else 1)
+    return max(CHUNK_ROWS, elements // outputs // CHUNK_ROWS * CHUNK_ROWS)
 
 
 def _multiply(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], result: Float[Tensor, "m n"]) -> None:

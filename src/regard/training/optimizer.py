@@ -41,6 +41,12 @@ class Optimizer:
                 group["lr"] = learning_rate * (1.0 if isinstance(part, Muon) else self._left)
             part.step()
 
+    def multiply_in(self, products: torch.dtype) -> None:
+        """Set the type of Muon's matrix products."""
+        for part in self._all():
+            if isinstance(part, Muon):
+                part.products = products
+
     def tensors(self) -> dict[str, Tensor]:
         """The optimiser's state, by `<parameter>/<state name>`."""
         return {

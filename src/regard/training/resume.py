@@ -22,7 +22,7 @@ from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
 from regard.training.objective import Trained
 from regard.training.optimizer import Optimizer
-from regard.training.precision import Precision, check_possible, choose_precision, emulation_warning, processor
+from regard.training.precision import BFLOAT16, Precision, check_possible, choose_precision, emulation_warning, processor
 from regard.training.progress import Progress, note_on_few_steps
 
 
@@ -77,6 +77,8 @@ def resumed_job(
         complaints += _restore(job, name)
     else:
         job.precision = choose_precision(settings.train.precision, network, device)
+    if job.precision.name == BFLOAT16:
+        job.optimizer.multiply_in(torch.bfloat16)
     if job.precision.warning is not None:
         complaints.append(job.precision.warning)
     cut_back(out / "log.jsonl", -1 if name is None else job.progress.step)  # without a checkpoint it starts again
