@@ -7,7 +7,7 @@ import torch
 
 from regard.ops.attention import attend, attention_weights
 from regard.ops.masks import additive, causal
-from regard.ops.scores import dot, scaled_dot
+from regard.ops.scores import ScoreFunction, dot, scaled_dot
 
 
 @pytest.fixture
@@ -68,3 +68,24 @@ def test_nothing_is_attended_to_behind_the_mask(qkv: tuple[torch.Tensor, torch.T
     masked = attend(query, keys, values, mask=additive(allowed))
     alone = attend(query, keys[:, :, :4], values[:, :, :4])
     torch.testing.assert_close(masked, alone, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("score", [scaled_dot, dot])
+@pytest.mark.parametrize("kind", ["none", "causal", "bias"])
+def test_bfloat16_with_gradients_is_float32_of_the_rounded_inputs(score: ScoreFunction, kind: str) -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(2, 3, 6, 8).to(torch.bfloat16) for _ in range(3)]
+    bias = torch.randn(2, 1, 6, 6) if kind == "bias" else None  # in float32, and not rounded
+    low = [x.clone().requires_grad_() for x in inputs]
+    wide = [x.float().requires_grad_() for x in inputs]
+    result = attend(*low, score=score, mask=bias, causal=kind == "causal")
+    expected = attend(*wide, score=score, mask=bias, causal=kind == "causal")
+    assert torch.equal(result, expected.to(torch.bfloat16))
+    weights = torch.randn(result.shape)
+    (result * weights).sum().backward()
+    (expected * weights.to(torch.bfloat16).float()).sum().backward()
+    for mine, theirs in zip(low, wide, strict=True):
+        assert mine.grad is not None
+        assert theirs.grad is not None
+        assert mine.grad.dtype == torch.bfloat16
+        torch.testing.assert_close(mine.grad.float(), theirs.grad, rtol=2e-2, atol=2e-2)

@@ -35,6 +35,23 @@ def test_parity_with_torch(
     torch.testing.assert_close(mine[1], weight.grad, rtol=0, atol=tolerance * rows)
 
 
+@pytest.mark.parametrize("width", [511, 512])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_chunks_of_a_wide_network_are_larger_and_give_the_same(
+    width: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHUNK_ELEMENTS", 50 * 64)
+    monkeypatch.setattr(module, "WIDE_CHUNK_ELEMENTS", 50 * 640)
+    assert module._chunk_rows(50, width, False) == (640 if width == 512 else 64)
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(700, width).to(dtype), torch.randn(50, width) / 8
+    targets = torch.randint(0, 50, (700,))
+    loss, _ = smoothed_cross_entropy(hidden, weight, targets, 0.1)
+    rounded = weight.to(dtype).float()
+    theirs = F.cross_entropy(hidden.float() @ rounded.T, targets, label_smoothing=0.1, reduction="sum")
+    torch.testing.assert_close(loss, theirs, rtol=1e-5 if dtype == torch.float32 else 3e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("consistency", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("rows", [1, 40, 700])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 2e-5)])

@@ -50,6 +50,32 @@ def test_muon_step_by_hand() -> None:
     torch.testing.assert_close(weight.detach(), expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(3, 16, 16), (2, 8, 24), (5, 24, 8)])
+def test_products_in_bfloat16_have_the_direction_of_float32(shape: tuple[int, int, int]) -> None:
+    torch.manual_seed(0)
+    matrices = torch.randn(shape)
+    expected, result = orthogonalised(matrices), orthogonalised(matrices, torch.bfloat16)
+    assert result.dtype == torch.bfloat16
+    values = torch.linalg.svdvals(result.float())
+    assert values.min().item() > 0.6
+    assert values.max().item() < 1.3
+    assert torch.cosine_similarity(result.float().flatten(1), expected.flatten(1)).min().item() > 0.995
+
+
+def test_weights_and_momentum_stay_in_float32_when_the_products_are_in_bfloat16() -> None:
+    torch.manual_seed(0)
+    network = build_translator(SIZES, 20, 20, True)
+    optimizer = Optimizer(network, TrainConfig(optimizer="muon"))
+    optimizer.multiply_in(torch.bfloat16)
+    before = network.encoder[0].feed_forward.up.weight.detach().clone()
+    _step(network, optimizer)
+    change = network.encoder[0].feed_forward.up.weight.detach() - before
+    assert change.dtype == torch.float32
+    assert change.norm().item() > 0
+    assert not torch.equal(change.to(torch.bfloat16).float(), change)  # the sum is not rounded
+    assert {value.dtype for value in optimizer.tensors().values()} == {torch.float32}
+
+
 def test_weight_decay_is_decoupled() -> None:
     weight = torch.nn.Parameter(torch.full((2, 2), 3.0))
     weight.grad = torch.zeros(2, 2)

@@ -22,7 +22,14 @@ from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
 from regard.training.objective import Trained
 from regard.training.optimizer import Optimizer
-from regard.training.precision import BFLOAT16, Precision, check_possible, choose_precision, emulation_warning, processor
+from regard.training.precision import (
+    BFLOAT16,
+    Precision,
+    check_possible,
+    choose_precision,
+    emulation_warning,
+    processor,
+)
 from regard.training.progress import Progress, note_on_few_steps
 
 
