@@ -35,7 +35,7 @@ def test_every_block_of_commands_is_tested() -> None:
 
 
 BLOCK_OF_MAKE = """\
-make demo    # creates .venv, installs, trains a French-English translator in about three minutes, writes a report
+make demo    # creates .venv, installs, trains a French-English translator in three to four minutes, writes a report
 make test    # the same set-up, then the whole test suite
 """
 
