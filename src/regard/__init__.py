@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import extend, load, train
+    from regard.api import export, extend, load, train
     from regard.explain.explanation import Explanation
     from regard.search.options import SearchOptions
     from regard.tasks.classify.classifier import Classifier
@@ -35,6 +35,7 @@ __all__ = [
     "Translator",
     "Writer",
     "__version__",
+    "export",
     "extend",
     "load",
     "load_ensemble",
@@ -51,6 +52,7 @@ _HOMES = {
     "Translation": "regard.tasks.translate.translation",
     "Translator": "regard.tasks.translate.translator",
     "Writer": "regard.tasks.generate.writer",
+    "export": "regard.api",
     "extend": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",

@@ -15,6 +15,7 @@ from regard.cli import (
     demo,
     evaluate,
     explain,
+    export,
     generate,
     info,
     init,
@@ -69,6 +70,7 @@ app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
+app.command("export")(with_extensions(export.export))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")
