@@ -1,4 +1,4 @@
-"""What `import regard` offers: `load`, `train`, `export` and `extend`. Heavy rooms are imported where they are used."""
+"""What `import regard` offers: `load`, `train`, `export`, `import_model` and `extend`. Heavy rooms are imported where they are used."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -118,6 +118,18 @@ def export(
     check_path(path, "a bundle or of a run")
     check_path(out, "what is written")
     export_path(path, out, to, precision, CardFacts(source=src_lang, target=tgt_lang, licence=licence))
+
+
+def import_model(
+    path: str | Path, out: str | Path, *, src_lang: str | None = None, tgt_lang: str | None = None
+) -> None:
+    """Make a bundle at `out`, which must not exist, of a model directory of another program. No code of it is run."""
+    from regard.bundle.config import Languages
+    from regard.interop.importing import import_model as imported
+
+    check_path(path, "a model of another program")
+    check_path(out, "the bundle that is written")
+    imported(path, out, Languages(source=src_lang, target=tgt_lang))
 
 
 def extend(

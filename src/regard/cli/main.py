@@ -17,6 +17,7 @@ from regard.cli import (
     explain,
     export,
     generate,
+    import_model,
     info,
     init,
     ls,
@@ -71,6 +72,7 @@ app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
 app.command("export")(with_extensions(export.export))
+app.command("import")(with_extensions(import_model.import_model))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")

@@ -38,7 +38,6 @@ from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped
 from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
-from regard.text.vocabulary import END
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -77,6 +76,7 @@ class Ct2Search:
         self._workers = workers or usable_cores()
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
+        self._end = bundle.tokenizers.target.vocabulary.marks.end
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
         self._opening, self._turn = threading.Lock(), threading.Lock()
         _SEARCHES.add(self)
@@ -270,7 +270,7 @@ class Ct2Search:
                 outputs = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
                 if between_tokens is not None:
                     [(pieces, logprob)] = outputs
-                    if pieces and pieces[-1] == END:
+                    if pieces and pieces[-1] == self._end:
                         pieces.pop()
                     elif len(pieces) < steps:
                         between_tokens.cut([number])
