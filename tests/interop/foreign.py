@@ -48,7 +48,7 @@ def pieces_of(*models: bytes) -> list[str]:
     return [piece for piece in dict.fromkeys(names) if piece not in ("<s>", "</s>", "<unk>")]
 
 
-def randomised(network: torch.nn.Module, ending: float, end: int) -> torch.nn.Module:
+def randomised(network: torch.nn.Module, ending: float, end: int, growth: float = 5.0) -> torch.nn.Module:
     """A network in which no weight is zero or one, and whose outputs end. Its padding row is zero as it was."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -58,7 +58,7 @@ def randomised(network: torch.nn.Module, ending: float, end: int) -> torch.nn.Mo
             if parameter.dim() == 1:
                 parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.1)
             else:
-                parameter.mul_(10.0 if "embed" in name or "shared" in name or "lm_head" in name else 5.0)
+                parameter.mul_(2 * growth if "embed" in name or "shared" in name or "lm_head" in name else growth)
         if hasattr(network, "final_logits_bias"):
             network.final_logits_bias[0, end] += ending
     return network.eval()
@@ -111,3 +111,42 @@ def marian_directory(path: Path, *, separate: bool = False, bar_pad: bool = True
     made.generation_config.max_length = None
     made.save_pretrained(path)
     return made
+
+
+@cache
+def t5_spm() -> bytes:
+    """A unigram model of both languages with T5's marks: padding 0, end 1, unknown 2."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([text for pair in SPLIT.train for text in (pair.french, pair.english)]),
+        model_writer=model,
+        model_type="unigram",
+        vocab_size=250,
+        hard_vocab_limit=False,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        minloglevel=3,
+    )
+    return model.getvalue()
+
+
+def t5_directory(path: Path, **settings: Any) -> Any:
+    """A T5 model at `path` with `spiece.model`, and more rows than pieces, as the published ones have; returns the network."""
+    import transformers
+
+    path.mkdir()
+    (path / "spiece.model").write_bytes(t5_spm())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=t5_spm())
+    sizes = {"d_model": 32, "d_kv": 8, "num_heads": 4, "d_ff": 48, "num_layers": 3, "num_decoder_layers": 2}
+    config = transformers.T5Config(
+        vocab_size=processor.get_piece_size() + 108, decoder_start_token_id=0, **{**sizes, **settings}
+    )
+    torch.manual_seed(3)
+    network = randomised(transformers.T5ForConditionalGeneration(config), 0.0, 1, growth=1.0)
+    with torch.no_grad():
+        network.get_output_embeddings().weight[1] *= 1.5
+    network.generation_config.max_length = None
+    network.save_pretrained(path)
+    return network

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
 import torch
 
 import regard
-from interop.foreign import marian_directory
+from interop.foreign import marian_directory, t5_directory, t5_spm
 from tasks.bundles import TEXTS
 
 transformers = pytest.importorskip("transformers")
@@ -82,3 +83,40 @@ def _assert_same_logits(model: Any, network: Any, tokenizer: Any, source: torch.
         found = model.network(own_source, torch.cat([torch.tensor([[ours.pad]]), target], 1))
     assert len(from_theirs) == ours.pad
     torch.testing.assert_close(found, expected[..., to_theirs[: ours.pad]], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}, {"feed_forward_proj": "gated-silu"}],
+    ids=["t5", "t5 1.1", "gated, tied"],
+)
+def test_an_imported_t5_gives_the_same_logits_and_outputs(settings: dict[str, Any], tmp_path: Path) -> None:
+    network = t5_directory(tmp_path / "hf", **settings)
+    regard.import_model(tmp_path / "hf", tmp_path / "b")
+    model, fast = (regard.load(tmp_path / "b", engine=engine) for engine in ("torch", "ct2"))
+    processor = sentencepiece.SentencePieceProcessor(model_proto=t5_spm())
+    rows = network.config.vocab_size
+    names = [*processor.id_to_piece(list(range(processor.get_piece_size())))]
+    names += [f"<extra_id_{number}>" for number in reversed(range(100))]
+    names += [f"<unused_{number}>" for number in range(len(names), rows)]
+    vocabulary = model.tokenizers.target.vocabulary
+    assert set(vocabulary.pieces[:-1]) == set(names)
+    order = torch.tensor([names.index(piece) for piece in vocabulary.pieces[:-1]])  # our ids -> theirs
+    for text in TEXTS[:6]:
+        theirs = torch.tensor([[*processor.encode(text), 1]])
+        ours = torch.tensor([[*model.tokenizers.source.encode(text), 0]])
+        assert order[ours].tolist() == theirs.tolist()
+        target = torch.randint(0, vocabulary.pad, (1, 40), generator=torch.Generator().manual_seed(4))
+        with torch.inference_mode():
+            start = torch.zeros(1, 1, dtype=torch.long)
+            expected = network(input_ids=theirs, decoder_input_ids=torch.cat([start, order[target]], 1)).logits[
+                ..., order
+            ]
+            found = model.network(ours, torch.cat([start + vocabulary.pad, target], 1))
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+        for beam in (1, 3):
+            options: dict[str, Any] = {} if beam == 1 else {"length_penalty": 0.0, "num_beams": beam}
+            generated = network.generate(theirs, do_sample=False, max_new_tokens=20, **options)[0].tolist()
+            for engine in (model, fast):
+                [answer] = engine.translate([text], beam=beam, alpha=0.0, max_length=20)
+                assert [*answer.tokens, "</s>"][:20] == [names[index] for index in generated[1:]]

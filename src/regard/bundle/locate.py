@@ -26,8 +26,6 @@ _HARMLESS = re.compile(
 def find_bundle(path: str | Path) -> Path:
     """The directory of a bundle: `path` itself, or the target of the run's `best` pointer, else of `latest`. A zip file is unpacked."""
     directory = Path(path)
-    if directory.is_file() and is_archive(directory):
-        return unpacked(directory)
     with reading(directory):
         return _find_bundle(directory)
 
@@ -35,6 +33,8 @@ def find_bundle(path: str | Path) -> Path:
 def _find_bundle(directory: Path) -> Path:
     if not directory.exists():
         raise BundleError(f"{directory}: no such directory; give a bundle or the directory of a run")
+    if is_archive(directory):
+        return unpacked(directory)
     if not directory.is_dir():
         raise BundleError(
             f"{directory}: a file, not a directory or a zip file; give a bundle or the directory of a run"

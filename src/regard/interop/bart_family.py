@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.config import Languages
-from regard.errors import BundleError
-from regard.interop.foreign_config import ForeignConfig
+from regard.interop.foreign_config import ForeignConfig, is_barred, mark_of
 from regard.interop.foreign_tokenizers import read_tokenizers
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, bundle_config, expected_shapes, tokenizer_of
@@ -56,9 +55,9 @@ def import_bart_family(directory: Path, config: ForeignConfig, languages: Langua
     source, target = read_tokenizers(directory, model_type, (rows, target_rows))
     bias = _output_bias(weights, target_rows)
     generation = ForeignConfig.read_optional(directory / "generation_config.json")
-    pad = _mark(config, generation, "pad_token_id")
-    barred = pad if _is_barred(generation, config, pad) or bool(bias is not None and bias[pad] < _NEVER) else None
-    end, start = _mark(config, generation, "eos_token_id"), _mark(config, generation, "decoder_start_token_id", pad)
+    pad = mark_of(config, generation, "pad_token_id")
+    barred = pad if is_barred(generation, config, pad) or bool(bias is not None and bias[pad] < _NEVER) else None
+    end, start = mark_of(config, generation, "eos_token_id"), mark_of(config, generation, "decoder_start_token_id", pad)
     arrangements = tuple(
         arranged(
             str(config.path),
@@ -80,7 +79,7 @@ def import_bart_family(directory: Path, config: ForeignConfig, languages: Langua
     if has_bias:
         assert bias is not None
         tensors["output_bias"] = arrangements[1].outputs(bias)
-    _refuse_unused(weights)
+    weights.refuse_unused(_RECOMPUTED)
     one = tokenizer_of(source, arrangements[0])
     pair = TokenizerPair(one, one if joint else tokenizer_of(target, arrangements[1]), joint=joint)
     return ImportedModel(bundle, tensors, pair)
@@ -155,29 +154,3 @@ def _tensors(
     if "output" in expected:
         tensors["output"] = arrangements[1].outputs(tables[2])
     return tensors
-
-
-def _mark(config: ForeignConfig, generation: ForeignConfig, key: str, default: int | None = None) -> int:
-    """The id of a mark: of the generation config, else of the config."""
-    holder = generation if key in generation else config
-    value = holder.raw(key)
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if value is None:
-        value = default
-    if type(value) is not int or not 0 <= value < 1 << 31:
-        raise holder.refused(key, "expected the id of one piece")
-    return value
-
-
-def _is_barred(generation: ForeignConfig, config: ForeignConfig, pad: int) -> bool:
-    """Whether padding is among the outputs that are never generated."""
-    return any([pad] in (holder.raw("bad_words_ids") or []) for holder in (generation, config))
-
-
-def _refuse_unused(weights: ForeignWeights) -> None:
-    unused = next(weights.unused(but=_RECOMPUTED), None)
-    if unused is not None:
-        raise BundleError(
-            f"{weights.path}: unknown tensor {unused!r}; its config.json is of another model; save both again"
-        )

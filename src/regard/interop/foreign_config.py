@@ -63,3 +63,21 @@ class ForeignConfig:
 
     def refused(self, key: str, reason: str) -> BundleError:
         return BundleError(f"{self.path}: {key} = {self._values.get(key)!r}: {reason}")
+
+
+def mark_of(config: ForeignConfig, generation: ForeignConfig, key: str, default: int | None = None) -> int:
+    """The id of a mark: of the generation config, else of the config."""
+    holder = generation if key in generation else config
+    value = holder.raw(key)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if value is None:
+        value = default
+    if type(value) is not int or not 0 <= value < 1 << 31:
+        raise holder.refused(key, "expected the id of one piece")
+    return value
+
+
+def is_barred(generation: ForeignConfig, config: ForeignConfig, pad: int) -> bool:
+    """Whether padding is among the outputs that are never generated."""
+    return any([pad] in (holder.raw("bad_words_ids") or []) for holder in (generation, config))

@@ -4,7 +4,7 @@ The header is read first, so that shapes are compared before memory is taken. Wh
 """
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ WEIGHTS, PICKLED, INDEX = "model.safetensors", "pytorch_model.bin", "model.safet
 
 
 class ForeignWeights:
-    """The tensors of a directory. A tensor is looked up by name; `unused` names those that nobody asked for."""
+    """The tensors of a directory. A tensor is looked up by name; those that nobody asked for can be refused."""
 
     def __init__(self, directory: Path) -> None:
         self.path = _weights_file(directory)
@@ -61,9 +61,13 @@ class ForeignWeights:
             raise BundleError(f"{self.path}: {name} holds what is not a number; it cannot be used")
         return tensor
 
-    def unused(self, but: tuple[str, ...] = ()) -> Iterator[str]:
-        """The tensors that were not read, without those whose names end in one of `but`."""
-        return (name for name in self._shapes() if name not in self._used and not name.endswith(but))
+    def refuse_unused(self, but: tuple[str, ...]) -> None:
+        """Refuse a tensor that was not read, except those whose names end in one of `but`."""
+        unused = next((name for name in self._shapes() if name not in self._used and not name.endswith(but)), None)
+        if unused is not None:
+            raise BundleError(
+                f"{self.path}: unknown tensor {unused!r}; its config.json is of another model; save both again"
+            )
 
     def _shapes(self) -> Mapping[str, Shape]:
         if self._header is None:

@@ -13,12 +13,15 @@ from regard.files import whole_directory
 from regard.interop.bart_family import import_bart_family
 from regard.interop.foreign_config import ForeignConfig
 from regard.interop.imported import ImportedModel
+from regard.interop.t5 import import_t5
 
 Importer = Callable[[Path, ForeignConfig, Languages], ImportedModel]
 
 IMPORTERS: dict[str, Importer] = {
     "marian": import_bart_family,
     "pegasus": import_bart_family,
+    "t5": import_t5,
+    "mt5": import_t5,
 }
 """Hugging Face's `model_type` -> how such a directory is read."""
 
@@ -39,7 +42,7 @@ def _read(directory: Path, languages: Languages) -> ImportedModel:
         what = "a file" if directory.exists() else "no such directory"
         raise BundleError(f"{directory}: {what}; give the directory of a model, with its config.json")
     config = ForeignConfig.read(directory / "config.json")
-    kind = config.raw("model_type")
+    kind = config.get("model_type", str, "")
     if kind not in IMPORTERS:
         raise BundleError(
             f"{config.path}: model_type = {kind!r}: not one of {', '.join(IMPORTERS)}, the models that can be imported"

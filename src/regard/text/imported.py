@@ -72,6 +72,9 @@ class ImportedSentencePiece:
         pieces: list[str] = self._processor.encode(line, out_type=str)
         return code + [self._ids.get(piece, Vocabulary.UNK) for piece in pieces]
 
+    def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
+        return list(ids)
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
@@ -85,9 +88,6 @@ class ImportedSentencePiece:
 
     def words(self, ids: Sequence[int]) -> list[int]:
         return self.vocabulary.words(ids)
-
-    def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
-        return list(ids)
 
     def files(self) -> dict[str, bytes]:
         record = json.dumps(self._record.model_dump(mode="json"), ensure_ascii=False)
