@@ -169,6 +169,8 @@ class TransformerConfig(TransformerBase):
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
     output_bias: bool = False
     """A bias for each output, as Marian has it."""
+    source_end: bool = True
+    """Whether the encoder reads the end mark of a source. Models of OpenNMT do not."""
 
     @property
     def _mixer_settings(self) -> tuple[tuple[str, str | tuple[str, ...]], tuple[str, str | tuple[str, ...]]]:
