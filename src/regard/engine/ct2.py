@@ -100,7 +100,7 @@ class Ct2Search:
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool = True,
         interruption: Interruption | None = None,
     ) -> Iterator[Found]:
@@ -121,7 +121,7 @@ class Ct2Search:
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
     ) -> Iterator[Found]:
         ranking = Ranking(options.alpha)
@@ -159,7 +159,7 @@ class Ct2Search:
         sources: list[Ids],
         limits: list[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of sentences that reach their limits: finished ones first, then those cut at the limit.
@@ -196,7 +196,7 @@ class Ct2Search:
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
     ) -> Iterator[Found]:
         """Greedy search. Its tokens do not depend on the limit, so a longer output is simply cut at the limit."""
@@ -227,7 +227,7 @@ class Ct2Search:
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
         *,
         everything: bool,  # return all hypotheses that finish or reach the limit; the search stops only there
@@ -260,7 +260,7 @@ class Ct2Search:
 
         kept = [options.beam * (limit + 1) for limit in limits]
         lengths = [len(ids) for ids in sources]
-        tokens = min(batch_tokens, self._batch_tokens(lengths))
+        tokens = self._batch_tokens(lengths) if batch_tokens is None else min(batch_tokens, FAST_BATCH_TOKENS)
         batches = length_batches(lengths, tokens, kept)
         if everything:  # a batch has one limit
             batches = batches_of_one_limit(limits, lengths, tokens, kept)

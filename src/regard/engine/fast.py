@@ -38,13 +38,14 @@ class FastSearch(Protocol):
         sources: Sequence[Sequence[int]],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool,
         interruption: Interruption | None = None,
     ) -> Iterator[Found]:
         """Up to `options.nbest` hypotheses for each source, best first, as soon as they are there.
 
-        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN.
+        limits: the maximum output length of each, in tokens; batch_tokens: source tokens of a batch, None: the engine chooses.
+        scores=False: scores may be NaN.
         interruption: looked at as often as the engine can.
         """
         ...
@@ -63,7 +64,7 @@ class FastPath:
         limits: Sequence[int],
         options: SearchOptions,
         constraints: TextConstraints,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool,
         interruption: Interruption | None = None,
     ) -> Iterator[Found] | None:

@@ -28,6 +28,7 @@ from regard.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from regard.engine.runner import Runner, SearchBatch
 
+BATCH_TOKENS = 4096  # source tokens of a batch of torch
 EMPTY = Hypothesis(tokens=(), logprob=0.0, score=0.0, finished=True)
 """The translation of an empty text; no search is needed."""
 
@@ -73,7 +74,7 @@ class Searcher:
         sources: Sequence[list[int]],
         options: SearchOptions,
         constraints: TextConstraints,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool,
         interruption: Interruption | None = None,
     ) -> Iterator[Found]:
@@ -92,7 +93,7 @@ class Searcher:
         kept = [options.width * (limit + 1) for limit in row_limits]
         batches = [
             [filled[place] for place in batch]
-            for batch in length_batches([len(ids) for ids in rows], batch_tokens, kept)
+            for batch in length_batches([len(ids) for ids in rows], batch_tokens or BATCH_TOKENS, kept)
         ]
         searched = [self._batch(batch, sources, limits, in_tokens, options) for batch in batches]
         for batch, of_batch in zip(batches, self._hypotheses(searched, options, interruption), strict=True):

@@ -111,7 +111,7 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
         **options: Unpack[SearchKeywords],
@@ -119,7 +119,7 @@ class Translator:
         """One translation for each text, in order. The translation of a blank text is empty.
 
         options: the fields of `SearchOptions`. prefixes, phrases, scores and stopped: see `search`. batch_tokens: the source tokens of a
-        batch, which bound memory. The first access to an `alignment` costs one more forward pass over all texts.
+        batch, which bound memory; None: the engine chooses. The first access to an `alignment` costs one more forward pass over all texts.
         """
         return self.search(
             texts,
@@ -138,7 +138,7 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
     ) -> list[Translation]:
@@ -190,12 +190,13 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
     ) -> list[Translation]:
         """`search`, for texts tokenized by `read`."""
-        check_count("batch_tokens", batch_tokens)
+        if batch_tokens is not None:
+            check_count("batch_tokens", batch_tokens)
         constraints = self._searcher.constraints(len(sources), prefixes, phrases)
         rows = [source.ids for source in sources]
         interruption = Interruption.of(options.time_limit, stopped)
