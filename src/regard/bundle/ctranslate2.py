@@ -6,7 +6,7 @@ of our pad. Any program that uses CTranslate2 can read the directory.
 Shapes: V pieces without pad, D width, P positions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from regard.activity import activity
 from regard.bundle.config import BundleSettings
+from regard.bundle.int8 import quantised
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Tensors = Mapping[str, NDArray[np.float32]]
 
 POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
-_LAYOUT = 3  # version of the conversion; raise it to invalidate the cache
+_LAYOUT = 4  # version of the conversion; raise it to invalidate the cache
 _EPSILON = 1e-5  # of `layers.norm`
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
@@ -99,8 +100,11 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
     config = spec.config
     config.unk_token, config.bos_token, config.eos_token, config.decoder_start_token = UNKNOWN, END, END, END
     config.add_source_eos, config.layer_norm_epsilon = True, _EPSILON
+    if precision == "int8":
+        for layer in _products(spec):
+            layer.weight, layer.weight_scale = quantised(layer.weight)
     spec.validate()
-    spec.optimize(quantization=precision)
+    spec.optimize()
     with disk_errors(directory):
         spec.save(str(directory))
         if has_shortlist(bundle) and mappable(bundle):
@@ -224,6 +228,19 @@ def _linear(spec: Any, tensors: "Tensors", *names: str) -> None:
 
     spec.weight = np.concatenate([tensors[f"{name}.weight"] for name in names])
     spec.bias = np.concatenate([tensors[f"{name}.bias"] for name in names])
+
+
+def _products(spec: Any) -> Iterator[Any]:
+    """The layers whose weights may have 8 bits: embeddings and products."""
+    yield from (spec.encoder.embeddings[0], spec.decoder.embeddings, spec.decoder.projection)
+    for part in (spec.encoder, spec.decoder):
+        for layer in part.layer:
+            yield from layer.self_attention.linear
+            if part is spec.decoder:
+                yield from layer.attention.linear
+            yield from (layer.ffn.linear_0, layer.ffn.linear_1)
+            if hasattr(layer.ffn, "linear_0_noact"):
+                yield layer.ffn.linear_0_noact
 
 
 def _norm(spec: Any, tensors: "Tensors", name: str) -> None:

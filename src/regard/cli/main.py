@@ -91,7 +91,7 @@ def run() -> None:
     threading.excepthook = report_thread_failure
     try:
         with shown_activities():
-            code = app(standalone_mode=False)
+            code = app.of_verb(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
         flush_output()
     except SystemExit as stop:
         code = stop.code
