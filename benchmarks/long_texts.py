@@ -3,7 +3,7 @@
     python benchmarks/long_texts.py --out long-texts --lengths 8192 32768 --mixers hyena delta
     python benchmarks/long_texts.py --out long-texts --table
 
-Each cell is one mixer at one length. Texts of that many words are generated (`regard.data.recall`). A classifier trains three steps of one
+Each cell is one mixer at one length. Texts of that many words are generated (`regard.data.recall`). A classifier trains two steps of one
 text each and validates, and `regard classify` labels one text. A language model with a context of the same length trains two steps, and
 `regard generate` continues a prompt of nearly a context by 16 tokens. Two blocks of width 128, 4 heads, feed-forward 256, one core.
 Numbers are the most resident memory of each command, Python and torch included (about 400 MB). A cell is one JSON file in `--out`; a cell
@@ -24,7 +24,7 @@ from regard.data.recall import marked_lines, marked_text
 from regard.models.config import MIXER_TRAITS
 
 COMMANDS = ("train, classify", "classify", "train, generate", "generate")
-TEXTS, STEPS = 8, 3
+TEXTS, STEPS = 8, 2
 PROMPT_LEFT = 64  # tokens of the context that a prompt leaves free
 MODEL = {"layers": 2, "width": 128, "heads": 4, "feed_forward": 256, "window": 129}
 

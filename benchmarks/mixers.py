@@ -15,6 +15,7 @@ encoder; the decoder keeps attention. `marks` is generated: texts of 8,192 words
 
 import argparse
 import json
+import math
 import resource
 from collections.abc import Callable
 from pathlib import Path
@@ -103,13 +104,7 @@ def parameters(values: Values) -> int:
     else:
         shapes = translator_shapes(config, 2, 2, True)
     assert shapes is not None
-    total = 0
-    for _, (shape, *_) in shapes.items():
-        size = 1
-        for side in shape:
-            size *= side
-        total += size
-    return total
+    return sum(math.prod(shape) for shape in shapes.values())
 
 
 def equal_parameters(values: Values, mixer: str) -> Values:
