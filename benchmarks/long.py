@@ -186,7 +186,9 @@ def tables(cells: list[Cell]) -> str:
                 row = [form(by_length[n]) if n in by_length else "" for n in LENGTHS]
                 row.append("" if slope is None else f"{slope:.2f}")
                 if timed:
-                    ratio = f"{fused[-1][1] / measured[-1][1]:.1f} x" if fused and measured[-1][0] == fused[-1][0] else ""
+                    ratio = (
+                        f"{fused[-1][1] / measured[-1][1]:.1f} x" if fused and measured[-1][0] == fused[-1][0] else ""
+                    )
                     row += ["", ""] if name in ("attention", EXPLICIT) else [crossover(cells, name, cores), ratio]
                 lines.append(f"| {name} | " + " | ".join(row) + " |")
     return "\n".join(lines)

@@ -6,14 +6,15 @@
 Each cell is one mixer at one length. Texts of that many words are generated (`regard.data.recall`). A classifier trains two steps of one
 text each and validates, and `regard classify` labels one text. A language model with a context of the same length trains two steps, and
 `regard generate` continues a prompt of nearly a context by 16 tokens. Two blocks of width 128, 4 heads, feed-forward 256, one core.
-Numbers are the most resident memory of each command, Python and torch included (about 400 MB). A cell is one JSON file in `--out`; a cell
-that is there is not measured again.
+Numbers are the most resident memory of each command, Python and torch included (about 400 MB). A cell is one JSON file in `--out`, written
+after each command; what is there is not measured again.
 """
 
 import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -54,8 +55,8 @@ def settings(values: dict[str, Any]) -> list[str]:
     return [part for key, value in values.items() for part in ("--set", f"{key}={json.dumps(value)}")]
 
 
-def cell(mixer: str, length: int, home: Path) -> dict[str, Any]:
-    """All commands of one mixer and length."""
+def cell(mixer: str, length: int, home: Path, path: Path) -> dict[str, Any]:
+    """All commands of one mixer and length that `path` lacks. It is written after each."""
     home.mkdir(parents=True, exist_ok=True)
     labelled, text, one, prompt = (home / name for name in ("texts.tsv", "text.txt", "one.txt", "prompt.txt"))
     labelled.write_text("".join(f"{line}\n" for line in marked_lines(length, TEXTS, 1)), encoding="utf-8")
@@ -65,18 +66,30 @@ def cell(mixer: str, length: int, home: Path) -> dict[str, Any]:
     prompt.write_text("\n".join(lines)[: length - PROMPT_LEFT], encoding="utf-8")
     common = {f"model.{key}": value for key, value in MODEL.items()}
     common |= {"model.mixer": mixer, "model.max_positions": length + 2, "data.max_length": length, "train.samples": 0}
-    rows: dict[str, Any] = {}
-    classifier, writer = home / "classifier", home / "writer"
     words = common | {"text.kind": "word", "text.vocabulary": 100, "train.max_steps": STEPS}
-    flags = ["train", "--task", "classify", "--data", str(labelled), "--out", str(classifier)]
-    rows[COMMANDS[0]] = run([*flags, *settings(words)])
-    rows[COMMANDS[1]] = run(["classify", str(classifier), "-i", str(one)])
+    characters = common | {"text.kind": "char", "train.max_steps": STEPS, "train.batch_tokens": length}
+    classifier, writer = str(home / "classifier"), str(home / "writer")
+    classify = ["train", "--task", "classify", "--data", str(labelled), "--out", classifier, *settings(words)]
+    generate = ["train", "--task", "generate", "--text", str(text), "--out", writer, *settings(characters)]
+    commands: dict[str, tuple[list[str], Path | None]] = {
+        "train, classify": (classify, None),
+        "classify": (["classify", classifier, "-i", str(one)], None),
+    }
     if MIXER_TRAITS[mixer].causal:
-        characters = common | {"text.kind": "char", "train.max_steps": 2, "train.batch_tokens": length}
-        flags = ["train", "--task", "generate", "--text", str(text), "--out", str(writer)]
-        rows[COMMANDS[2]] = run([*flags, *settings(characters)])
-        rows[COMMANDS[3]] = run(["generate", str(writer), "-", "--max-length", "16"], prompt)
-    return {"mixer": mixer, "length": length, "commands": rows}
+        commands |= {
+            "train, generate": (generate, None),
+            "generate": (["generate", writer, "-", "--max-length", "16"], prompt),
+        }
+    result = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    result = {"mixer": mixer, "length": length, "commands": {}, **result}
+    for name, (arguments, standard_input) in commands.items():
+        if name not in result["commands"]:
+            if "--out" in arguments:
+                shutil.rmtree(arguments[arguments.index("--out") + 1], ignore_errors=True)  # a run that was cut off
+            result["commands"][name] = run(arguments, standard_input)
+            path.write_text(json.dumps(result), encoding="utf-8")
+            print(f"{mixer} {length:,} {name}: {result['commands'][name][0]:,.0f} MB", flush=True)
+    return dict(result)
 
 
 def table(cells: list[dict[str, Any]]) -> str:
@@ -102,11 +115,7 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     for length in arguments.lengths:
         for mixer in arguments.mixers:
-            path = arguments.out / f"{mixer}-{length}.json"
-            if not path.exists():
-                result = cell(mixer, length, arguments.out / "work" / f"{mixer}-{length}")
-                path.write_text(json.dumps(result), encoding="utf-8")
-                print(mixer, length, json.dumps(result["commands"]), flush=True)
+            cell(mixer, length, arguments.out / "work" / f"{mixer}-{length}", arguments.out / f"{mixer}-{length}.json")
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("--form", choices=("single", "multi"), default="multi")
     parser.add_argument("--lengths", nargs="+", type=int, default=[256])
     parser.add_argument("--pairs", nargs="+", type=int, default=[4, 16, 64])
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=8000)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--validate-every", type=int, default=200)
     parser.add_argument("--learning-rate", type=float, default=3e-3)

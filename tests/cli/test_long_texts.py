@@ -85,7 +85,11 @@ def test_what_only_translators_have_is_refused(command, run: Path, flags: list[s
         ("classify", ["model.mixer=linformer", "model.rank=600"], "model.rank 600 is above model.max_positions 512"),
         ("classify", ["model.mixer=window", "model.window=8"], "model.window 8 is even"),
         ("classify", ['model.mixer=["hyena"]'], "model.mixer lists 1 mixers, but the encoder has 4 layers"),
-        ("classify", ["model.mixer=hyena", "data.max_length=512"], "model.max_positions 512 is shorter than the longest"),
+        (
+            "classify",
+            ["model.mixer=hyena", "data.max_length=512"],
+            "model.max_positions 512 is shorter than the longest",
+        ),
         ("classify", ["model.mixer=delta", "model.heads=1"], "'delta' in an encoder needs an even number of heads"),
         ("classify", ["model.kind=bag", "model.mixer=hyena"], "unknown key 'model.mixer'; it needs model.kind = "),
         ("generate", ["model.mixer=linformer"], "model.mixer 'linformer' mixes all positions into each of its keys"),
