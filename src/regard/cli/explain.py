@@ -1,4 +1,4 @@
-"""`regard explain`: explains the translation of one sentence."""
+"""`regard explain`: explains the translation of one sentence, or what a language model or a classifier makes of a text."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,13 +8,13 @@ import typer
 from regard.errors import shown
 
 if TYPE_CHECKING:
-    from regard.explain.explanation import AttentionName, Explanation
+    from regard.explain.explanation import AttentionName, Explanation, LayerMixing
     from regard.tasks.translate.translator import Translator
 
 
 def explain(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
-    sentence: Annotated[str, typer.Argument(help="What is translated.")],
+    sentence: Annotated[str, typer.Argument(help="What is translated, or read.")],
     out: Annotated[
         Path | None, typer.Option(help="Write a page (.html), a figure (.png, .svg, .pdf) or the data (.json).")
     ] = None,
@@ -40,10 +40,20 @@ def explain(
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
-    """Show where a model looks while it translates a sentence, and why it said what it said."""
+    """Show where a model looks while it translates a sentence, and why it said what it said.
+
+    Of a language model or a classifier: what each layer makes of a text, by attention weights, gates, filters and gradients.
+    """
     from regard.activity import activity
     from regard.cli.streams import open_output
+    from regard.tasks.load import open_given
 
+    if open_given(bundle).config.task != "translate":
+        given = {"--target": target, "--prefix": prefix, "--replace": replace, "--mask": mask, "--without": without}
+        _explain_text(
+            [bundle, *(beside or ())], sentence, out, device, [name for name, value in given.items() if value]
+        )
+        return
     with activity("loading torch"):
         from regard.explain.explain import check_request
         from regard.explain.explain import explain as explained
@@ -85,6 +95,31 @@ def explain(
         stream.write(f"{shown(out)}\n" if out is not None else "\n".join(map(_text, explanations)))
 
 
+def _explain_text(paths: list[Path], text: str, out: Path | None, device: str, refused: list[str]) -> None:
+    """Explain what language models and classifiers make of a text."""
+    from regard.activity import activity
+    from regard.cli.streams import open_output
+    from regard.errors import ConfigError
+
+    with activity("loading torch"):
+        from regard.explain.sentence_page import PICTURES, check_output, write_explanations
+        from regard.explain.table import explain_served
+        from regard.tasks.load import load_served
+
+    if refused:
+        raise ConfigError(f"{refused[0]}: {shown(paths[0])} does not translate; this option is for translators")
+    if out is not None:
+        check_output(out)
+        if out.suffix in PICTURES:
+            raise ConfigError(f"{out}: only a translation is drawn; write .html or .json")
+    models = {path: load_served(path, device, "torch") for path in paths}
+    explanations = [explain_served(models[path], text, name=path.resolve().name) for path in paths]
+    if out is not None:
+        write_explanations(explanations, out)
+    with open_output(None) as stream:
+        stream.write(f"{shown(out)}\n" if out is not None else "\n".join(map(_text, explanations)))
+
+
 def _note_missing_weights(model: "Translator", explanation: "Explanation") -> None:
     """Say in one line which layers have no attention weights, because their mixer computes none."""
     from regard.cli.streams import print_status
@@ -111,8 +146,18 @@ def _text(explanation: "Explanation") -> str:
             weight = alignment.weights[target][source]
             words = f"{shown(alignment.target_words[target])}\t{shown(alignment.source_words[source])}"
             lines.append(f"{words}\t{weight:.3f}\t{method}")
+    lines += [_mixing(layer) for layer in explanation.mixing]
     lines += [
         f"{shown(changed.name)}\t{shown(changed.text)}\tlog-probability {changed.logprob:.4f}"
         for changed in explanation.what_if
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _mixing(layer: "LayerMixing") -> str:
+    """What a layer mixes, in one line."""
+    parts = [f"90 % of its receptive field within {layer.width:.1f} tokens"]
+    if layer.gates is not None:
+        means = layer.gates.values.mean(axis=1)
+        parts.append(", ".join(f"{name} {mean:.2f}" for name, mean in zip(layer.gate_names, means, strict=True)))
+    return "\t".join([f"{layer.stack} {layer.layer + 1}", shown(layer.mixer), *parts])

@@ -7,12 +7,13 @@ from regard.bundle.opened import OpenBundle
 from regard.errors import RegardError
 from regard.explain.explain import explain
 from regard.explain.records import Report
+from regard.explain.text import explain_text
 from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
 from regard.settings import Record
 from regard.tasks.run_files import TranslationRow
 
-EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
+EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain, "generate": explain_text, "classify": explain_text}
 """Task -> the function that explains one input."""
 
 ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], Report]

@@ -40,6 +40,7 @@ from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
 from regard.search.stepper import Stepper
 from regard.tasks.checks import check_text, check_texts
+from regard.tasks.explainable import Explainable
 from regard.tasks.generate.text_stream import TextStream
 from regard.text.lines import decode_lines, encode_lines
 from regard.text.tokenizer import Tokenizer
@@ -96,11 +97,8 @@ class Generation:
 GenerationStream: TypeAlias = TextStream[Generation]
 
 
-class Writer:
+class Writer(Explainable[LanguageNetwork]):
     """A language model. Made by `regard.load`, or around a network that is being trained."""
-
-    explainer: Any = None
-    """The function that explains a text; `regard.load` sets it."""
 
     def __init__(
         self, network: LanguageNetwork, tokenizer: Tokenizer, texts: TextsConfig, bundle: OpenBundle | None = None
