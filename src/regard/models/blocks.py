@@ -27,7 +27,14 @@ from regard.ops.probe import Probe, within
 
 
 def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
-    return TokenFront(embedding=embedding, positions=added_positions(config), dropout=Dropout(config.dropout))
+    norm = _norm(config) if config.embedding_norm else None
+    return TokenFront(
+        embedding=embedding,
+        positions=added_positions(config),
+        dropout=Dropout(config.dropout),
+        norm=norm,
+        scaled=config.scale_embedding,
+    )
 
 
 def added_positions(config: TransformerBase) -> AddedPositions | None:
@@ -62,7 +69,7 @@ def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, c
 
 def last_norm(config: TransformerBase) -> nn.Module:
     """The final norm of a stack of pre-norm blocks. Post-norm blocks need none."""
-    return NORMS[config.norm_kind](config.width) if config.norm == "pre" else nn.Identity()
+    return _norm(config) if config.norm == "pre" else nn.Identity()
 
 
 def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None = None) -> Block:
@@ -79,9 +86,12 @@ def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None =
     )
 
 
+def _norm(config: TransformerBase) -> nn.Module:
+    return NORMS[config.norm_kind](config.width, config.norm_epsilon)
+
+
 def _residual(config: TransformerBase) -> Residual:
-    norm = NORMS[config.norm_kind](config.width)
-    return Residual(norm=norm, dropout=config.dropout, pre_norm=config.norm == "pre")
+    return Residual(norm=_norm(config), dropout=config.dropout, pre_norm=config.norm == "pre")
 
 
 def _mixer(config: TransformerBase, name: str, rotary: RotaryPositions | None, *, causal: bool) -> Mixer:

@@ -35,7 +35,9 @@ class Transformer(EncoderDecoder):
     def __init__(self, config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
         target = token_embedding(target_vocabulary, config.width)
         source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
-        super().__init__(token_front(config, source), token_front(config, target), tie=config.tie)
+        super().__init__(
+            token_front(config, source), token_front(config, target), tie=config.tie, output_bias=config.output_bias
+        )
         self.encoder_bias = relative_bias(config, bidirectional=True)
         self.decoder_bias = relative_bias(config, bidirectional=False)
         rotary = rotary_positions(config)
