@@ -49,7 +49,7 @@ class Scene:
     @cached_property
     def picture(self) -> Picture:
         """[64, 64, 3]"""
-        noise = np.random.default_rng(self.noise).normal(0.0, 5.0, (SIZE, SIZE, 3))
+        noise = 5.0 * np.random.default_rng(self.noise).standard_normal((SIZE, SIZE, 3), dtype=np.float32)
         return painted(self.items, self.ground, noise)
 
     def words(self, language: Language) -> tuple[Word, ...]:

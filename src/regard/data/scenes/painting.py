@@ -8,6 +8,7 @@ Shapes: U points, N pixels of a side.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,15 +74,9 @@ Box = tuple[int, int, int, int]
 
 def coverage(item: Item) -> Coverage:
     """The share of each pixel that a shape covers."""
-    steps = (np.arange(SIZE * _POINTS) + 0.5) / _POINTS
-    first_row, last_row = _span(item.top, item.radius)
-    first_column, last_column = _span(item.left, item.radius)
-    down = (steps[first_row * _POINTS : last_row * _POINTS, None] - item.top) / item.radius
-    right = (steps[None, first_column * _POINTS : last_column * _POINTS] - item.left) / item.radius
-    points = INSIDE[item.shape](*np.broadcast_arrays(down, right))
-    pixels = points.reshape(last_row - first_row, _POINTS, last_column - first_column, _POINTS).mean(axis=(1, 3))
+    rows, columns, share = _covered(item)
     whole = np.zeros((SIZE, SIZE))
-    whole[first_row:last_row, first_column:last_column] = pixels
+    whole[rows, columns] = share
     return whole
 
 
@@ -92,15 +87,28 @@ def box(item: Item) -> Box:
     return int(rows[0]), int(columns[0]), int(rows[-1]) + 1, int(columns[-1]) + 1
 
 
-def painted(items: Sequence[Item], ground: float, noise: NDArray[np.float64]) -> Picture:
+def painted(items: Sequence[Item], ground: float, noise: NDArray[np.floating[Any]]) -> Picture:
     """The picture of shapes on a ground of one shade of grey. noise [N, N, 3] is added everywhere."""
     picture = np.full((SIZE, SIZE, 3), ground)
     for item in items:
-        share = coverage(item)[..., None]
-        picture = picture * (1.0 - share) + np.array(item.paint) * share
+        rows, columns, share = _covered(item)
+        window = picture[rows, columns]
+        window += (np.array(item.paint) - window) * share[..., None]
     return np.clip(np.rint(picture + noise), 0, 255).astype(np.uint8)
 
 
-def _span(centre: float, radius: float) -> tuple[int, int]:
-    """The rows or columns that a shape may touch: the first, and the first after them."""
-    return max(0, int(np.floor(centre - radius))), min(SIZE, int(np.ceil(centre + radius)) + 1)
+def _covered(item: Item) -> tuple[slice, slice, Coverage]:
+    """The rows and columns that a shape may touch, and the share of their pixels that it covers."""
+    rows, columns = _span(item.top, item.radius), _span(item.left, item.radius)
+    down, right = (
+        (np.arange(span.start * _POINTS, span.stop * _POINTS) + 0.5) / _POINTS - centre
+        for span, centre in ((rows, item.top), (columns, item.left))
+    )
+    points = INSIDE[item.shape](*np.broadcast_arrays(down[:, None] / item.radius, right[None] / item.radius))
+    sides = (rows.stop - rows.start, _POINTS, columns.stop - columns.start, _POINTS)
+    return rows, columns, points.reshape(sides).mean(axis=(1, 3))
+
+
+def _span(centre: float, radius: float) -> slice:
+    """The rows or columns that a shape may touch."""
+    return slice(max(0, int(np.floor(centre - radius))), min(SIZE, int(np.ceil(centre + radius)) + 1))
