@@ -49,7 +49,9 @@ class CaptionData(PictureSize):
             if STDIN in (getattr(self, images), getattr(self, captions)):
                 raise ValueError(f"{captions} = '-': captions are read from files, not from standard input")
             if getattr(self, images) is not None and getattr(self, captions) is None:
-                raise ValueError(f"{images} = {getattr(self, images)!r} needs {captions}, a file of picture and caption")
+                raise ValueError(
+                    f"{images} = {getattr(self, images)!r} needs {captions}, a file of picture and caption"
+                )
         if self.captions is None:
             for _, name in FILES[1:]:
                 if getattr(self, name) is not None:

@@ -10,7 +10,7 @@ It knows no model.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,12 +26,12 @@ from regard.data.encoding import id_type
 from regard.data.entries import cached_entry, files_of_parts
 from regard.data.images import FILES as IMAGE_FILES
 from regard.data.images import ImageCorpus, Shape, chosen_shape, statistics, write_images
-from regard.data.inputs import digest_of
-from regard.data.picture_sources import PictureSource, picture_files
+from regard.data.picture_sources import PictureSource, labelled_files
 from regard.data.pictures import SUFFIXES
 from regard.data.prepare import PreparationListener
 from regard.data.scenes.corpus import TEST, VALID, Scene, Split, scene
 from regard.data.scenes.painting import SIZE, Box
+from regard.data.scenes.words import Language
 from regard.errors import DataError, ResourceError
 from regard.files import disk_errors, to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
@@ -125,9 +125,6 @@ class _Part:
     described: Sequence[Described]
     name: str
 
-    def take(self, numbers: Sequence[int]) -> "tuple[_Part, Sequence[int]]":
-        return self, numbers
-
 
 def prepare_captions(
     data: CaptionData,
@@ -202,8 +199,8 @@ def _caption_files(data: CaptionData) -> dict[str, CaptionFile]:
 
 
 def _file_part(file: CaptionFile) -> _Part:
-    paths = [picture.path for picture in file.pictures]
-    return _Part(picture_files(file.name, paths), [Described(picture.captions) for picture in file.pictures], file.name)
+    source = labelled_files(file.name, [(picture.path, "") for picture in file.pictures])
+    return _Part(source, [Described(picture.captions) for picture in file.pictures], file.name)
 
 
 def _scene_parts(data: CaptionData) -> dict[str, _Part]:
@@ -212,13 +209,15 @@ def _scene_parts(data: CaptionData) -> dict[str, _Part]:
 
 
 def _scene_part(split: Split, size: int, data: CaptionData) -> _Part:
-    language = "fr" if data.language == "fr" else "en"
+    language: Language = "fr" if data.language == "fr" else "en"
     drawn: Callable[[int], Scene] = partial(scene, split, seed=data.seed)
     described = []
     for number in range(size):
         one = drawn(number)
         words = one.words(language)
-        regions = () if split == "train" else tuple(WordRegion(word.text, word.role, one.region(word)) for word in words)
+        regions = (
+            () if split == "train" else tuple(WordRegion(word.text, word.role, one.region(word)) for word in words)
+        )
         described.append(Described((" ".join(word.text for word in words),), regions or None))
     first = hashlib.sha256(b"".join(drawn(number).picture.tobytes() for number in range(min(size, 3)))).hexdigest()
     source = PictureSource(

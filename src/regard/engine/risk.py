@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from regard.search.hypothesis import Hypothesis
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -29,3 +31,19 @@ def by_utility(utilities: Sequence[float], samples: Sequence[str]) -> list[int]:
     """The indices of the distinct samples, the largest utility first; ties in order."""
     first = {sample: number for number, sample in reversed(list(enumerate(samples)))}
     return sorted(first.values(), key=lambda number: (-utilities[number], number))
+
+
+def least_risk(
+    samples: Sequence[Sequence[Hypothesis]], decode: Callable[[Sequence[int]], str], nbest: int
+) -> tuple[list[list[Hypothesis]], list[list[float]]]:
+    """For each source the `nbest` different samples of the largest expected utility, by chrF, and the utilities."""
+    from regard.metrics.pairwise import chrf_matrix
+
+    chosen, utilities = [], []
+    for drawn in samples:
+        texts = [decode(hypothesis.tokens) for hypothesis in drawn]
+        values = expected_utilities(texts, chrf_matrix)
+        best = by_utility(values, texts)[:nbest]
+        chosen.append([drawn[number] for number in best])
+        utilities.append([values[number] for number in best])
+    return chosen, utilities

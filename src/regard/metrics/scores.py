@@ -240,6 +240,16 @@ _ROWS = (
         card="Alignment error",
         card_note="0 is perfect",
     ),
+    Metric(
+        "pointing",
+        "pointing",
+        judges="attention",
+        unit="%",
+        digits=1,
+        highest=1.0,
+        card="Words that look right",
+        card_note="colour and shape words whose attention peaks in their region",
+    ),
     Metric("length_ratio", "length ratio", digits=3, short=None, card=None),
 )
 
@@ -249,7 +259,7 @@ METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
 BUILT_IN = frozenset(
     (
         *("bleu", "chrf", "ter", "exact_match", "length_ratio", "perplexity", "perplexity_word", "perplexity_byte"),
-        *("bits_per_byte", "accuracy", "f1", "aer", "cider"),
+        *("bits_per_byte", "accuracy", "f1", "aer", "cider", "pointing"),
     )
 )
 """Rows whose scores are computed by name, with options of their own. Every other row is computed from its own function."""

@@ -17,16 +17,40 @@ from regard.layers.fronts import TokenFront
 from regard.layers.mixer import CausalMixer, Mixer, MixerState
 from regard.layers.mixers import MIXERS, MixerOptions
 from regard.layers.norm import NORMS
+from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchProjection, PatchTokenizer
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
 from regard.layers.residual import Residual
 from regard.layers.scores import head_score
-from regard.models.config import TransformerBase
+from regard.models.config import CaptionerConfig, TransformerBase
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
 
 def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
     return TokenFront(embedding=embedding, positions=added_positions(config), dropout=Dropout(config.dropout))
+
+
+def patch_front(config: CaptionerConfig, height: int, width: int, channels: int) -> PatchFront:
+    """The front of a network that reads pictures of this size."""
+    tokenizer: PatchTokenizer
+    if config.tokenizer == "patches":
+        tokenizer = PatchProjection(channels=channels, patch=config.patch, width=config.width)
+    else:
+        tokenizer = ConvolutionalTokenizer(
+            channels=channels,
+            inner=config.convolution_width,
+            width=config.width,
+            layers=config.convolutions,
+            kernel=config.kernel,
+        )
+    return PatchFront(
+        tokenizer=tokenizer,
+        height=height,
+        width=width,
+        hidden=config.width,
+        positions=config.patch_positions,
+        dropout=Dropout(config.dropout),
+    )
 
 
 def added_positions(config: TransformerBase) -> AddedPositions | None:

@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
+from regard.layers.embedding import token_embedding
+from regard.models.blocks import patch_front, token_front
 from regard.models.classifiers import Bag, EncoderOnly, RecurrentClassifier
 from regard.models.config import (
     BagConfig,
+    CaptionerConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
     LanguageRecurrentConfig,
@@ -37,8 +40,21 @@ def _bag(config: BagConfig, vocabulary: int, labels: int, *, tagging: bool) -> C
     return Bag(config, vocabulary, labels)
 
 
+def _translator(
+    config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool
+) -> EncoderDecoder:
+    target = token_embedding(target_vocabulary, config.width)
+    source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
+    return Transformer(config, token_front(config, source), token_front(config, target))
+
+
+def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
+    target = token_front(config, token_embedding(vocabulary, config.width))
+    return Transformer(config, patch_front(config, *shape), target)
+
+
 TRANSLATOR_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {
-    TransformerConfig: Transformer,
+    TransformerConfig: _translator,
     RecurrentConfig: Recurrent,
 }
 """(config, source vocabulary, target vocabulary, joint) -> network."""
@@ -48,6 +64,9 @@ LANGUAGE_NETWORKS: dict[type[ModelConfig], Callable[..., LanguageModel]] = {
     LanguageRecurrentConfig: _recurrent_language_model,
 }
 """(config, vocabulary, context) -> network."""
+
+CAPTIONER_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {CaptionerConfig: _captioner}
+"""(config, (height, width, channels) of the pictures, vocabulary) -> network."""
 
 CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {
     ClassifierTransformerConfig: EncoderOnly,
@@ -72,6 +91,11 @@ def build_language_model(config: ModelConfig, vocabulary: int, context: int) -> 
 def build_classifier(config: ModelConfig, vocabulary: int, labels: int, *, tagging: bool = False) -> ClassifierNetwork:
     """A newly initialised classifier. `tagging`: it labels each token."""
     return CLASSIFIER_NETWORKS[type(config)](config, vocabulary, labels, tagging=tagging)
+
+
+def build_captioner(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
+    """A newly initialised encoder-decoder that reads pictures of this height, width and number of channels."""
+    return CAPTIONER_NETWORKS[type(config)](config, shape, vocabulary)
 
 
 def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int) -> Counted:

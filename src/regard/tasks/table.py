@@ -1,12 +1,13 @@
 """The table of tasks."""
 
 from regard.metrics.scores import METRICS
+from regard.tasks.caption.task import CaptionPictures
 from regard.tasks.classify.task import Classify
 from regard.tasks.generate.task import Generate
 from regard.tasks.interface import Task
 from regard.tasks.translate.task import Translate
 
-TASKS: dict[str, Task] = {task.name: task for task in (Translate(), Generate(), Classify())}
+TASKS: dict[str, Task] = {task.name: task for task in (Translate(), Generate(), Classify(), CaptionPictures())}
 """The tasks by name; the first is the default."""
 
 

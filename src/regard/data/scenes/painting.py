@@ -94,7 +94,8 @@ def painted(items: Sequence[Item], ground: float, noise: NDArray[np.floating[Any
         rows, columns, share = _covered(item)
         window = picture[rows, columns]
         window += (np.array(item.paint) - window) * share[..., None]
-    return np.clip(np.rint(picture + noise), 0, 255).astype(np.uint8)
+    whole: Picture = np.clip(np.rint(picture + noise), 0, 255).astype(np.uint8)
+    return whole
 
 
 def _covered(item: Item) -> tuple[slice, slice, Coverage]:

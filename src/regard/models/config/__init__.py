@@ -12,6 +12,7 @@ from regard.models.config.recurrent import (
 )
 from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerTraits, ScoreTraits
 from regard.models.config.transformer import (
+    CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
     TransformerBase,
@@ -19,6 +20,7 @@ from regard.models.config.transformer import (
 )
 
 __all__ = [  # the tables and what they hold
+    "CAPTIONERS",
     "CLASSIFIERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
@@ -26,6 +28,7 @@ __all__ = [  # the tables and what they hold
     "SIZES",
     "TRANSLATORS",
     "BagConfig",
+    "CaptionerConfig",
     "ClassifierRecurrentConfig",
     "ClassifierTransformerConfig",
     "Documents",
@@ -59,3 +62,6 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
+"""The networks that describe pictures, by `model.kind`."""
