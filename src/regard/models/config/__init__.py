@@ -17,11 +17,13 @@ from regard.models.config.transformer import (
     TransformerBase,
     TransformerConfig,
 )
+from regard.models.config.vision import VisionConfig
 
 __all__ = [  # the tables and what they hold
     "CLASSIFIERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
+    "PICTURE_CLASSIFIERS",
     "SCORE_TRAITS",
     "SIZES",
     "TRANSLATORS",
@@ -41,6 +43,7 @@ __all__ = [  # the tables and what they hold
     "ScoreTraits",
     "TransformerBase",
     "TransformerConfig",
+    "VisionConfig",
 ]
 
 TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
@@ -59,3 +62,6 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+PICTURE_CLASSIFIERS: dict[str, type[ModelConfig]] = {"vit": VisionConfig}
+"""The networks that classify pictures, by `model.kind`."""
