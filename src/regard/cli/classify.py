@@ -1,4 +1,4 @@
-"""`regard classify`: prints the label of each input line, or of each word of it."""
+"""`regard classify`: prints the label of each input line, of each word of it, or of each picture that is named."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,11 +11,18 @@ if TYPE_CHECKING:
     from regard.cli.lines import LineResult
     from regard.tasks.classify.classifier import Classification, Classifier
     from regard.tasks.classify.tagger import Tagger, Tagging
+    from regard.tasks.classify_images.classifier import PictureClassifier
 
 
 def classify(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
-    input_file: Annotated[str, typer.Option("-i", "--input", help="Texts, one a line; - is stdin.")] = "-",
+    pictures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PICTURE ..]", help="For a classifier of pictures: PNG or JPEG files."),
+    ] = None,
+    input_file: Annotated[
+        str, typer.Option("-i", "--input", help="Texts, or paths of pictures, one a line; - is stdin.")
+    ] = "-",
     output_file: Annotated[
         str | None,
         typer.Option(
@@ -25,17 +32,71 @@ def classify(
     as_json: Annotated[bool, typer.Option("--json", help="One object a line, with every probability.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
-    """Print the label of each line; where words have labels, each word with its label, and a blank line after each text."""
+    """Print the label of each line; where words have labels, each word with its label, and a blank line after each text.
+
+    Of pictures, print each path with its label and the probability of that.
+    """
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
-    from regard.cli.lines import process_lines, quiet_if_typed
+    from regard.cli.lines import LineProcessor, process_lines, quiet_if_typed
+    from regard.cli.streams import open_output
     from regard.data.readers import display_name
-    from regard.tasks.load import load_classifier
+    from regard.errors import ConfigError
+    from regard.tasks.bundles import read_config
+    from regard.tasks.load import load_classifier, load_picture_classifier
 
     path = find_bundle(bundle)
+    of_pictures = read_config(path).task == "classify_images"
+    if pictures and not of_pictures:
+        raise ConfigError(
+            f'{pictures[0]}: {bundle} classifies texts; the text is piped, echo "TEXT" | regard classify DIR, '
+            "or read from a file, regard classify DIR -i FILE"
+        )
+    if pictures:
+        labels = ClassifyPictures(load_picture_classifier(path, device), as_json)
+        results = labels.process(0, list(range(len(pictures))), pictures)
+        with open_output(output_file) as stream:
+            stream.writelines(result.lines for result in results)
+        return
     with quiet_if_typed(input_file):
-        processor = ClassifyLines(load_classifier(path, device), as_json, display_name(input_file))
+        processor: LineProcessor[str] = (
+            ClassifyPictures(load_picture_classifier(path, device), as_json)
+            if of_pictures
+            else ClassifyLines(load_classifier(path, device), as_json, display_name(input_file))
+        )
         process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
+
+
+@dataclass(frozen=True)
+class ClassifyPictures:
+    """Classifies the pictures whose paths are lines: a `LineProcessor`."""
+
+    classifier: "PictureClassifier"
+    as_json: bool
+
+    name = "classifying"
+    max_batch_width = None  # the classifier batches by itself
+
+    def parse(self, first: int, lines: list[str]) -> list[str]:
+        """The lines unchanged."""
+        return lines
+
+    def width(self, line: str) -> int:
+        """1: all pictures are equally large."""
+        return 1
+
+    def process(self, first: int, places: list[int], lines: list[str]) -> "list[LineResult]":
+        """The label of each picture."""
+        from regard.cli.lines import LineResult
+        from regard.errors import shown
+        from regard.files import to_json_line
+
+        results = []
+        for prediction in self.classifier.classify(lines):
+            label, probability = prediction.label, prediction.probabilities[prediction.label]
+            plain = f"{shown(prediction.picture)}\t{shown(label)}\t{probability:.4f}\n"
+            results.append(LineResult(to_json_line(asdict(prediction)) if self.as_json else plain))
+        return results
 
 
 @dataclass(frozen=True)

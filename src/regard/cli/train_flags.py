@@ -46,6 +46,16 @@ class TrainFlags:
     ] = None
     valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None
+    images: Annotated[
+        str | None,
+        typer.Option(
+            help="To classify pictures: a folder with a folder for each class, .npz, idx, .tsv of path and label."
+        ),
+    ] = None
+    valid_images: Annotated[str | None, typer.Option(help="Validation pictures; without them a tenth.")] = None
+    test_images: Annotated[str | None, typer.Option(help="Pictures that the classifier is judged by in the end.")] = (
+        None
+    )
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None
     src: Annotated[
         list[str] | None,
@@ -89,6 +99,9 @@ class TrainFlags:
                 "valid_labelled": self.valid_data,
                 "test_labelled": self.test_data,
                 "labels_of": self.labels_of,
+                "images": self.images,
+                "valid_images": self.valid_images,
+                "test_images": self.test_images,
                 **corpora_settings(self.src, self.tgt, self.pairs),
                 "valid_src": self.valid_src,
                 "valid_tgt": self.valid_tgt,

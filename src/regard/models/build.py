@@ -18,6 +18,7 @@ from regard.models.config import (
     ModelConfig,
     RecurrentConfig,
     TransformerConfig,
+    VisionConfig,
 )
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
@@ -27,6 +28,7 @@ from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
 from regard.models.transformer import Transformer
+from regard.models.vision import VisionTransformer
 
 Counted = Markov | SkipMarkov
 
@@ -75,6 +77,9 @@ CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] =
 }
 """(config, vocabulary, labels, tagging) -> network."""
 
+PICTURE_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {VisionConfig: VisionTransformer}
+"""(config, height, width, channels, labels) -> network."""
+
 
 def build_translator(
     config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool
@@ -96,6 +101,13 @@ def build_classifier(config: ModelConfig, vocabulary: int, labels: int, *, taggi
 def build_captioner(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
     """A newly initialised encoder-decoder that reads pictures of this height, width and number of channels."""
     return CAPTIONER_NETWORKS[type(config)](config, shape, vocabulary)
+
+
+def build_picture_classifier(
+    config: ModelConfig, height: int, width: int, channels: int, labels: int
+) -> ClassifierNetwork:
+    """A newly initialised classifier of pictures of this size."""
+    return PICTURE_NETWORKS[type(config)](config, height, width, channels, labels)
 
 
 def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int) -> Counted:

@@ -17,6 +17,7 @@ from regard.models.config import (
     ModelConfig,
     TransformerBase,
     TransformerConfig,
+    VisionConfig,
 )
 
 Shape = tuple[int, ...]
@@ -93,6 +94,31 @@ def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shap
         return None
     shapes: Shapes = {"source.embedding.weight": (vocabulary, config.width), "output": (labels, config.width)}
     return shapes | dict(_stack(config, "encoder", "source"))
+
+
+def picture_classifier_shapes(
+    config: ModelConfig, height: int, width: int, channels: int, labels: int
+) -> Shapes | None:
+    """The tensors of a Vision Transformer."""
+    if not isinstance(config, VisionConfig):
+        return None
+    stack = config.stack(config.tokens(height, width))
+    if not _is_known(stack):
+        return None
+    shapes: Shapes = {"output": (labels, config.width + 1)}
+    if config.tokenizer == "patches":
+        shapes |= dict(_linear("front.tokenizer.linear", channels * config.patch**2, config.width))
+    else:
+        sizes = [channels, *[config.convolution_width] * (config.convolutions - 1), config.width]
+        for number, (before, after) in enumerate(pairwise(sizes)):
+            shapes[f"front.tokenizer.convolutions.{number}.weight"] = (after, before, config.kernel, config.kernel)
+    if config.positions == "learned":
+        shapes["front.table"] = (config.tokens(height, width), config.width)
+    if config.pooling == "class":
+        shapes["front.class_token"] = (config.width,)
+    elif config.pooling == "attention":
+        shapes["attention_pooling.query"] = (config.width,)
+    return shapes | dict(_stack(stack, "encoder", "front"))
 
 
 def table_shapes(config: ModelConfig, vocabulary: int, stored: Mapping[str, Shape]) -> Shapes:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from regard.tasks.classify.classifier import Classifier
     from regard.tasks.classify.tagger import Tagger
+    from regard.tasks.classify_images.classifier import PictureClassifier
     from regard.tasks.generate.writer import Writer
     from regard.tasks.translate.translator import Translator
 
@@ -60,6 +61,12 @@ def load_writer(path: "str | Path", device: "str | torch.device" = "cpu") -> "Wr
 def load_classifier(path: "str | Path", device: "str | torch.device" = "cpu") -> "Classifier | Tagger":
     """The classifier or tagger of a bundle or a run."""
     classifier: Classifier | Tagger = _load("classify", path, device)
+    return classifier
+
+
+def load_picture_classifier(path: "str | Path", device: "str | torch.device" = "cpu") -> "PictureClassifier":
+    """The classifier of pictures of a bundle or a run."""
+    classifier: PictureClassifier = _load("classify_images", path, device)
     return classifier
 
 

@@ -18,12 +18,14 @@ from regard.models.config.transformer import (
     TransformerBase,
     TransformerConfig,
 )
+from regard.models.config.vision import VisionConfig
 
 __all__ = [  # the tables and what they hold
     "CAPTIONERS",
     "CLASSIFIERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
+    "PICTURE_CLASSIFIERS",
     "SCORE_TRAITS",
     "SIZES",
     "TRANSLATORS",
@@ -44,6 +46,7 @@ __all__ = [  # the tables and what they hold
     "ScoreTraits",
     "TransformerBase",
     "TransformerConfig",
+    "VisionConfig",
 ]
 
 TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
@@ -65,3 +68,6 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
 
 CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
 """The networks that describe pictures, by `model.kind`."""
+
+PICTURE_CLASSIFIERS: dict[str, type[ModelConfig]] = {"vit": VisionConfig}
+"""The networks that classify pictures, by `model.kind`."""
