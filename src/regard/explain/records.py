@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from regard.explain.explanation import Explanation
+    from regard.explain.picture import PictureMaps
 
 Link = tuple[int, int]  # (source word, target word), both counted from 0
 Row = Mapping[str, Any]  # a line of the results file, or a validation sample
@@ -125,3 +126,4 @@ class Report:
     beam_tree: SearchTree | None = None
     explanation: "Explanation | None" = None  # of one sentence
     transitions: Transitions | None = None  # of a Markov model
+    pictures: "Sequence[PictureMaps]" = ()  # of a captioner

@@ -104,6 +104,16 @@ class TranslationRow(_Strict):
     gold: str = ""
 
 
+class CaptionRow(_Strict):
+    """A line of captions.jsonl."""
+
+    picture: str
+    reference: str
+    hypothesis: str
+    score: float
+    references: list[str] = []
+
+
 def read_metrics(run: Path) -> dict[str, Any]:
     """metrics.json of a run."""
     path = run / "metrics.json"

@@ -11,6 +11,7 @@ import { reproductionView } from "./reproduction.js";
 import { samplesView, sentenceList } from "./sentences.js";
 import { transitionsView } from "./transitions.js";
 import { SENTENCE_PARTS } from "./views.js";
+import { wordMapsView } from "./wordmaps.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { languages } = data;
@@ -76,6 +77,21 @@ if (data.explanation) {
     part(id, name, title, [lead, " The sentence: “", prose("bdi", source.text, model.source_language), "”."],
       (section) => build(card(section), data.explanation));
   }
+}
+
+if (data.pictures.length) {
+  part("looks", "Where it looks", "Where each word looks",
+    "The attention of each word of the caption to the patches of the picture. The first pictures are those whose captions are "
+    + "furthest from what people said.",
+    (section) => {
+      for (const picture of data.pictures) {
+        const box = card(section);
+        box.append(make("p", { class: "captioned" }, prose("b", picture.text || "(nothing)", languages.target),
+          make("span", { class: "note" }, ` ${picture.name}`),
+          picture.reference !== picture.text && picture.reference !== null && prose("div", `reference: ${picture.reference}`, languages.target, "note")));
+        wordMapsView(box, picture);
+      }
+    });
 }
 
 if (data.beam_tree) {

@@ -10,6 +10,7 @@ from regard.data.captioned import CaptionCorpus, WordRegion
 from regard.data.captions import read_captions
 from regard.metrics.perplexity import perplexity
 from regard.metrics.systems import bootstrap_record, score_systems
+from regard.search.options import SearchOptions
 from regard.tasks.caption.captioner import Captioner, ReadPicture
 from regard.tasks.caption.looking import Pointing, pointing
 from regard.training.objective import Evaluation
@@ -59,8 +60,7 @@ def evaluate_captioner(captioner: Captioner, test: CaptionTest) -> Evaluation:
     """Describe, score and, with gold regions, point at the pictures of the test set."""
     began = time.perf_counter()
     with activity(f"beam {test.beam}"):
-        options: Any = {"beam": test.beam, "alpha": test.alpha}
-        captions = captioner.search(test.pictures, _options(options))
+        captions = captioner.search(test.pictures, SearchOptions(beam=test.beam, alpha=test.alpha))
     decoding_seconds = time.perf_counter() - began
     firsts = [own[0] for own in test.references]
     forced = captioner.score(test.pictures, firsts)
@@ -85,7 +85,7 @@ def evaluate_captioner(captioner: Captioner, test: CaptionTest) -> Evaluation:
         "pointing": None if found is None else found.share,
         **({} if found is None else {"pointing_chance": found.chance, "pointing_words": found.words}),
         "set": test.name,
-        "pictures": len(test.pictures),
+        "captions": len(test.pictures),
         "references": len(lists),
         "beam": test.beam,
         "alpha": test.alpha,
@@ -125,9 +125,3 @@ def test_from_flags(captioner: Captioner, flags: Mapping[str, Any]) -> CaptionTe
         lowercase=flags["lowercase"],
         resamples=flags["resamples"],
     )
-
-
-def _options(values: Mapping[str, Any]) -> Any:
-    from regard.search.options import SearchOptions
-
-    return SearchOptions(**values)

@@ -25,9 +25,9 @@ class CaptionPictures:
     bundle = CaptionBundle
     scores = ("cider", "bleu", "chrf", "exact_match", "perplexity", "pointing")
     validated = ("cider", "bleu", "chrf", "exact_match")
-    results = ResultFile("captions.jsonl", ("picture", "reference", "hypothesis"), ("pictures", "pictures"))
+    results = ResultFile("captions.jsonl", ("picture", "reference", "hypothesis"), ("captions", "pictures"))
     advice = "use `regard caption`, or evaluate with --captions"
-    evaluation_files = EvaluationFiles(("captions",), "a captioner")
+    evaluation_files = EvaluationFiles(("captions",), "a captioner", optional=("images",))
 
     def objective(
         self, settings: CaptionSettings, base: OpenBundle | None, listener: PreparationListener
@@ -79,4 +79,4 @@ class CaptionPictures:
             if isinstance(value, float) and name != "alpha"
         }
         resamples = (metrics.get("bootstrap") or {}).get("resamples", 0)
-        return score_table(rows, metrics["pictures"], metrics["references"], resamples, unit="pictures")
+        return score_table(rows, metrics["captions"], metrics["references"], resamples, unit="pictures")
