@@ -265,10 +265,7 @@ def statistics(pixels: NDArray[np.uint8]) -> tuple[tuple[float, ...], tuple[floa
 def pixel_tensor(pictures: NDArray[np.uint8], mean: Sequence[float], deviation: Sequence[float]) -> Tensor:
     """[B, C, H, W] what a network reads of pictures [B, H, W, C]: (value / 255 - mean) / deviation, channel by channel."""
     channels = [
-        torch.from_numpy(np.ascontiguousarray(pictures[..., channel]))
-        .to(torch.float32)
-        .mul_(1 / (255.0 * own))
-        .sub_(mid / own)
+        torch.from_numpy(pictures[..., channel].astype(np.float32)).mul_(1 / (255.0 * own)).sub_(mid / own)
         for channel, (mid, own) in enumerate(zip(mean, deviation, strict=True))
     ]
     return torch.stack(channels, dim=1)

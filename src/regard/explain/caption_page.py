@@ -8,40 +8,40 @@ from typing import Any
 
 import numpy as np
 
+from regard.explain.captions import CaptionExplanation
 from regard.explain.document import document, to_json_types
 from regard.explain.figures import drawn_figure
-from regard.explain.picture import PictureExplanation
 from regard.explain.sentence_page import check_output
 from regard.files import to_json_line, write_whole
 
 DATA_FORMAT = 1
-SCRIPTS = ("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "wordmaps.js", "caption.js")
+SCRIPTS = ("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "maps.js", "wordmaps.js", "caption.js")
 ACROSS = 5  # maps in a row of the figure
 INCHES = 1.7  # on a side of a map
 
 
-def write_pictures(explanations: Sequence[PictureExplanation], path: Path) -> None:
+def write_captioned(explanations: Sequence[CaptionExplanation], path: Path) -> None:
     """Write a page, a figure or JSON, depending on the suffix."""
     check_output(path)
     if path.suffix == ".html":
-        write_whole(path, render_pictures(explanations))
+        write_whole(path, render_captioned(explanations))
     elif path.suffix == ".json":
         write_whole(path, to_json_line(to_data(explanations)))
     else:
-        draw_pictures(explanations, path)
+        draw_captioned(explanations, path)
 
 
-def to_data(explanations: Sequence[PictureExplanation], *, packed: bool = False) -> dict[str, Any]:
+def to_data(explanations: Sequence[CaptionExplanation], *, packed: bool = False) -> dict[str, Any]:
     """The explanations in JSON types. `packed`: the form for a page, with base64 arrays."""
     return {"format": DATA_FORMAT, "explanations": to_json_types(explanations, packed=packed, cut=False)}
 
 
-def render_pictures(explanations: Sequence[PictureExplanation]) -> str:
+def render_captioned(explanations: Sequence[CaptionExplanation]) -> str:
     """The whole page as a string that can be encoded as UTF-8."""
     return document(explanations[0].picture.name, to_data(explanations, packed=True), SCRIPTS)
 
 
-def draw_pictures(explanations: Sequence[PictureExplanation], path: Path) -> None:
+def draw_captioned(explanations: Sequence[CaptionExplanation], path: Path) -> None:
     """Draw the picture, and over it the map of each word; one block of rows for each explanation."""
     from PIL import Image
 

@@ -9,7 +9,7 @@ from regard.data.caption_config import CaptionData
 from regard.data.captioned import Described, prepare_captions
 from regard.errors import RegardError
 from regard.explain.arrays import NamedArray
-from regard.explain.picture import PictureMaps, picture_maps
+from regard.explain.captions import CaptionMaps, caption_maps
 from regard.explain.records import Report, Row, SentenceResult
 from regard.files import cache_directory
 from regard.metrics.translation import sentence_chrf
@@ -34,16 +34,16 @@ def add_caption_views(report: Report, rows: Sequence[Row], bundle: OpenBundle | 
     except RegardError:  # the files have been moved: the rest of the page can do without them
         return report
     captioner: Captioner = TASKS["caption"].load(bundle, "cpu", "torch", "float32")
-    return replace(report, pictures=_maps(captioner, read, [rows[number] for number in chosen]))
+    return replace(report, captioned=_maps(captioner, read, [rows[number] for number in chosen]))
 
 
 def _maps(
     captioner: Captioner, read: Sequence[tuple[ReadPicture, Described]], rows: Sequence[Row]
-) -> list[PictureMaps]:
+) -> list[CaptionMaps]:
     texts = [str(row["hypothesis"]) for row in rows]
     maps = captioner.look([picture for picture, _ in read], texts)
     return [
-        picture_maps(
+        caption_maps(
             picture,
             own.words,
             NamedArray.of(own.weights, "word", "row", "column"),

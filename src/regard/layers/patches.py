@@ -72,8 +72,10 @@ class ConvolutionalTokenizer(nn.Module):
 
     def forward(self, pixels: Float[Tensor, "B C H W"]) -> Float[Tensor, "B S D"]:
         for convolution in self.convolutions:
+            # with the channels last, the maximum takes half the time and the patches need no copy
+            seen = convolution(pixels).contiguous(memory_format=torch.channels_last)
             # the maximum of positive parts is the positive part of the maximum, of which there are four times fewer
-            pixels = F.relu(F.max_pool2d(convolution(pixels), 3, stride=2, padding=1))
+            pixels = F.relu(F.max_pool2d(seen, 3, stride=2, padding=1))
         return pixels.flatten(2).transpose(1, 2)
 
 

@@ -111,7 +111,18 @@ class CaptionRow(_Strict):
     reference: str
     hypothesis: str
     score: float
-    references: list[str] = []
+    references: tuple[str, ...] = ()
+
+
+class PictureRow(_Strict):
+    """A line of predictions.jsonl of a classifier of pictures."""
+
+    picture: str
+    expected: str
+    found: str
+    probability: float
+    probability_of_expected: float
+    png: str | None = None
 
 
 def read_metrics(run: Path) -> dict[str, Any]:

@@ -1,75 +1,61 @@
 // Word maps: a copy of the picture for each word, the patches as strong as the attention of the word to them.
-import { draw, make } from "./dom.js";
 import { arrayOf } from "./arrays.js";
-import { exact } from "./format.js";
-import { hideTip, showTip } from "./tip.js";
+import { draw, make } from "./dom.js";
+import { captioned, mapView, picture } from "./maps.js";
 
-const SIDE = 132; // pixels of the longer side of a map
+const MAP_SIDE = 132; // pixels across
 
-// One picture with the weights [row, column] of a word over it. gold: boxes [top, left, bottom, right] in pixels of the picture.
-function heatMap(picture, weights, [rows, columns], gold, title) {
-  const scale = SIDE / Math.max(picture.width, picture.height);
-  const [width, height] = [picture.width * scale, picture.height * scale];
-  const [across, down] = [width / columns, height / rows];
-  const top = Math.max(...weights, 1e-9);
-  const cells = Array.from(weights, (weight, place) => draw("rect", {
-    class: "heat", x: (place % columns) * across, y: Math.floor(place / columns) * down, width: across, height: down,
-    "fill-opacity": (0.78 * weight / top).toFixed(3),
-    pointermove: (event) => showTip(event.clientX, event.clientY, `weight ${exact(weight)}`),
-    pointerleave: hideTip,
-  }));
+// The patch of the largest weight and the gold boxes [top, left, bottom, right], in pixels of the picture, drawn over a map.
+function marks({ width, height }, weights, [rows, columns], gold) {
   const peak = weights.indexOf(Math.max(...weights));
+  const [across, down] = [width / columns, height / rows];
   const ring = draw("rect", {
-    class: "peak", x: (peak % columns) * across + 1, y: Math.floor(peak / columns) * down + 1, width: across - 2, height: down - 2,
+    class: "peak", x: (peak % columns) * across, y: Math.floor(peak / columns) * down, width: across, height: down,
   });
-  const boxes = gold.map(([upper, left, lower, right]) => draw("rect", {
-    class: "region", x: left * scale, y: upper * scale, width: (right - left) * scale, height: (lower - upper) * scale,
+  const boxes = gold.map(([top, left, bottom, right]) => draw("rect", {
+    class: "region", x: left, y: top, width: right - left, height: bottom - top,
   }));
-  return draw("svg", { class: "word-map", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title },
-    draw("image", { href: `data:image/png;base64,${picture.png}`, width, height, class: "pixels" }), cells, boxes, ring);
-}
-
-function figureOf(map, name, note) {
-  return make("figure", { class: "word" }, map, make("figcaption", {}, make("b", {}, name), note && make("span", { class: "note" }, ` ${note}`)));
-}
-
-function plain(picture) {
-  const scale = SIDE / Math.max(picture.width, picture.height);
-  const [width, height] = [picture.width * scale, picture.height * scale];
-  return draw("svg", { class: "word-map", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "the picture" },
-    draw("image", { href: `data:image/png;base64,${picture.png}`, width, height, class: "pixels" }));
+  return draw("svg", { class: "marks", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" }, boxes, ring);
 }
 
 // The picture and the map of each of its words. at: word -> its weights.
-export function wordMapRow(picture, grid, at) {
-  const maps = picture.words.map((word, number) => {
-    const region = picture.gold[number];
-    const boxes = region && region[0] === word ? region[2] : [];
-    return figureOf(heatMap(picture, at(number), grid, boxes, `where “${word}” looks`), word);
+function wordMapRow(shown, grid, at) {
+  const [rows, columns] = grid;
+  const maps = shown.words.map((word, number) => {
+    const values = Array.from(at(number));
+    const region = shown.gold[number];
+    const view = mapView({
+      png: shown.png, name: `where “${word}” looks`, size: [shown.width, shown.height], rows, columns, values,
+      scale: Math.max(...values), side: MAP_SIDE,
+    });
+    view.append(marks(shown, values, grid, region && region[0] === word ? region[2] : []));
+    return captioned(view, word);
   });
-  return make("div", { class: "word-maps" }, figureOf(plain(picture), "picture"), maps);
+  return make("div", { class: "word-maps" }, captioned(picture(shown.png, shown.name, MAP_SIDE), "the picture"), maps);
 }
 
-// All words of a picture by the mean of the chosen heads, or by one head that a list chooses.
-export function wordMapsView(parent, picture, heads = null) {
-  const mean = arrayOf(picture.maps);
-  const [, ...grid] = mean.shape;
+// All words of a picture by the weights of the model's config, or by one head that a list chooses.
+export function wordMapsView(parent, shown, heads = null) {
+  const chosen = arrayOf(shown.maps);
+  const [, ...grid] = chosen.shape;
   const frame = make("div");
-  const show = (at) => frame.replaceChildren(wordMapRow(picture, grid, at));
+  const show = (at) => frame.replaceChildren(wordMapRow(shown, grid, at));
   if (heads) {
     const every = arrayOf(heads);
     const [layers, each] = every.shape;
-    const choices = Array.from({ length: layers * each }, (_, place) => [Math.floor(place / each), place % each]);
-    const chooser = make("select", { "aria-label": "attention head", change: ({ target }) => {
+    const places = Array.from({ length: layers * each }, (_, place) => [Math.floor(place / each), place % each]);
+    const choose = ({ target }) => {
       const place = Number(target.value);
-      show(place < 0 ? (word) => mean.at(word) : (word) => every.at(...choices[place], word));
-    } }, make("option", { value: -1 }, "as the model's config says"),
-    choices.map(([layer, head], place) => make("option", { value: place }, `layer ${layer + 1}, head ${head + 1}`)));
-    parent.append(make("div", { class: "bar" }, make("label", {}, "Weights ", chooser)));
+      show(place < 0 ? (word) => chosen.at(word) : (word) => every.at(...places[place], word));
+    };
+    const chooser = make("select", { "aria-label": "attention head", change: choose },
+      make("option", { value: -1 }, "the heads that the model's config names, or all"),
+      places.map(([layer, head], place) => make("option", { value: place }, `layer ${layer + 1}, head ${head + 1}`)));
+    parent.append(make("div", { class: "bar" }, make("label", {}, "Weights of ", chooser)));
   }
   parent.append(frame, make("p", { class: "legend" },
-    make("span", {}, make("i", { class: "heat-key" }), " the stronger, the more the word looks there"),
+    make("span", {}, "the redder, the more the word looks there"),
     make("span", {}, make("i", { class: "peak-key" }), " most of all"),
-    picture.gold.length > 0 && make("span", {}, make("i", { class: "region-key" }), " what it names (gold)")));
-  show((word) => mean.at(word));
+    shown.gold.length > 0 && make("span", {}, make("i", { class: "region-key" }), " what it names (gold)")));
+  show((word) => chosen.at(word));
 }

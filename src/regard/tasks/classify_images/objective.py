@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
+import numpy as np
 from torch import nn
 
 from regard.bundle.opened import OpenBundle
@@ -22,7 +23,7 @@ from regard.tasks.classify_images.evaluate import ImageTest, predicted_labels
 from regard.tasks.classify_images.settings import ClassifyImagesBundle, ClassifyImagesSettings
 from regard.tasks.select import best_value, selecting
 from regard.training.events import Sample
-from regard.training.loss import TeacherForced, batch_loss, corpus_loss
+from regard.training.loss import TeacherForced, batch_loss
 from regard.training.objective import Loss, Measured, StepInfo
 
 
@@ -51,12 +52,10 @@ class ClassifyImagesObjective:
         self.bundle = ClassifyImagesBundle(
             model=settings.model, labels=prepared.labels, pictures=form if base is None else base.pictures
         )
-        self.examples = self._examples(prepared.train, settings.augment)
-        self._valid = self._examples(prepared.valid, None)
-
-    def _examples(self, corpus: Any, augment: Any) -> ImageExamples:
         form = self.bundle.pictures
-        return ImageExamples(corpus, len(self.prepared.labels), self.bundle.tokens, form.mean, form.deviation, augment)
+        self.examples = ImageExamples(
+            prepared.train, len(prepared.labels), self.bundle.tokens, form.mean, form.deviation, settings.augment
+        )
 
     @property
     def key(self) -> str:
@@ -122,13 +121,15 @@ class ClassifyImagesObjective:
 
     def validate(self, network: nn.Module) -> Measured:
         assert isinstance(network, ClassifierNetwork)
-        loss = corpus_loss(network, self._valid, next(network.parameters()).device)
-        if not math.isfinite(loss):
-            return Measured(loss, -math.inf, {}, ())
         train, labels = self.settings.train, self.prepared.labels
         served = PictureClassifier(network, self.bundle.pictures, labels, tokens=self.bundle.tokens)
         test = ImageTest.of(self.prepared.valid, labels)
-        predicted = predicted_labels(served.probabilities(test.pictures(served), len(test.expected)), labels)
+        probabilities = served.probabilities(test.pictures(served), len(test.expected))
+        with np.errstate(divide="ignore"):
+            loss = -float(np.log(probabilities[np.arange(len(probabilities)), self.prepared.valid.labels]).mean())
+        if not math.isfinite(loss):
+            return Measured(loss, -math.inf, {}, ())
+        predicted = predicted_labels(probabilities, labels)
         every = evaluate_labels(predicted, test.expected, labels)
         scores = {name: value for name, value in every.items() if name in METRICS}
         samples = tuple(

@@ -22,7 +22,7 @@ from regard.tasks.translate.alignment import merged
 
 
 @dataclass(frozen=True)
-class PictureMaps:
+class CaptionMaps:
     """A picture, what is said of it, and where each word looks."""
 
     name: str
@@ -37,11 +37,11 @@ class PictureMaps:
 
 
 @dataclass(frozen=True)
-class PictureExplanation:
+class CaptionExplanation:
     """The explanation of a picture's caption."""
 
     model: ModelFacts
-    picture: PictureMaps
+    picture: CaptionMaps
     given: bool  # the caption was given, not found by a search
     logprob: float
     token_logprobs: Sequence[float]  # of each token, the end mark last
@@ -53,19 +53,27 @@ class PictureExplanation:
         return f"<explanation of {shown(self.picture.name)}: {shown(self.picture.text)}>"
 
     def _repr_html_(self) -> str:
-        from regard.explain.caption_page import render_pictures
+        from regard.explain.caption_page import render_captioned
 
-        page = html.escape(render_pictures([self]), quote=True)
+        page = html.escape(render_captioned([self]), quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
+
+    def as_text(self) -> str:
+        """The caption, and for each word the patch that it looks at most: row, column and weight."""
+        lines = [shown(self.picture.text), f"log-probability {self.logprob:.4f}"]
+        for word, weights in zip(self.picture.words, self.picture.maps.values, strict=True):
+            row, column = np.unravel_index(int(weights.argmax()), weights.shape)
+            lines.append(f"{shown(word)}\trow {row + 1}\tcolumn {column + 1}\t{weights.max():.3f}")
+        return "".join(f"{line}\n" for line in lines)
 
     def save(self, path: str | Path) -> None:
         """Write a page (.html), a figure (.png, .svg, .pdf) or the data (.json)."""
-        from regard.explain.caption_page import write_pictures
+        from regard.explain.caption_page import write_captioned
 
-        write_pictures([self], Path(path))
+        write_captioned([self], Path(path))
 
 
-def explain_picture(
+def explain_caption(
     captioner: Captioner,
     picture: "str | Path | NDArray[Any] | ReadPicture",
     *,
@@ -73,7 +81,7 @@ def explain_picture(
     beam: int = 5,
     alpha: float = 1.0,
     name: str | None = None,
-) -> PictureExplanation:
+) -> CaptionExplanation:
     """The explanation of the caption that the model gives a picture, or of a given one."""
     read = picture if isinstance(picture, ReadPicture) else captioner.read_one(picture)
     if caption is None:
@@ -88,29 +96,29 @@ def explain_picture(
     patches = list(range(captioner.grid[0] * captioner.grid[1]))
     heads = merged(stack, patches, captioner.tokenizer.words(ids), len(patches), len(maps.words))
     pieces = captioner.tokenizer.vocabulary.pieces
-    return PictureExplanation(
+    return CaptionExplanation(
         model=_facts(captioner, name),
-        picture=picture_maps(read, maps.words, NamedArray.of(maps.weights, "word", "row", "column"), text),
+        picture=caption_maps(read, maps.words, NamedArray.of(maps.weights, "word", "row", "column"), text),
         given=caption is not None,
         logprob=score.logprob,
         token_logprobs=score.token_logprobs,
         tokens=[*(pieces[token] for token in ids), "</s>"],
-        heads=NamedArray.of(heads.unflatten(-1, captioner.grid), "layer", "head", "word", "row", "column"),
+        heads=NamedArray.of(heads.view(*heads.shape[:-1], *captioner.grid), "layer", "head", "word", "row", "column"),
     )
 
 
-def picture_maps(
+def caption_maps(
     read: ReadPicture,
     words: Sequence[str],
     maps: NamedArray,
     text: str,
     reference: str | None = None,
     gold: Sequence[WordRegion] = (),
-) -> PictureMaps:
+) -> CaptionMaps:
     """The record of a picture and its maps."""
     pixels = np.ascontiguousarray(read.pixels)
     png = base64.b64encode(encoded_png(pixels)).decode("ascii")
-    return PictureMaps(read.name, pixels.shape[0], pixels.shape[1], png, text, words, maps, reference, gold)
+    return CaptionMaps(read.name, pixels.shape[0], pixels.shape[1], png, text, words, maps, reference, gold)
 
 
 def _facts(captioner: Captioner, name: str | None) -> ModelFacts:
