@@ -1,6 +1,7 @@
 // Word maps: a copy of the picture for each word, the patches as strong as the attention of the word to them.
 import { arrayOf } from "./arrays.js";
 import { draw, make } from "./dom.js";
+import { exact } from "./format.js";
 import { captioned, mapView, picture } from "./maps.js";
 
 const MAP_SIDE = 132; // pixels across
@@ -24,9 +25,11 @@ function wordMapRow(shown, grid, at) {
   const maps = shown.words.map((word, number) => {
     const values = Array.from(at(number));
     const region = shown.gold[number];
+    const even = values.reduce((sum, value) => sum + value, 0) / values.length; // an even share of the weights is not coloured
+    const above = values.map((value) => Math.max(0, value - even));
     const view = mapView({
-      png: shown.png, name: `where “${word}” looks`, size: [shown.width, shown.height], rows, columns, values,
-      scale: Math.max(...values), side: MAP_SIDE,
+      png: shown.png, name: `where “${word}” looks`, size: [shown.width, shown.height], rows, columns, values: above,
+      scale: Math.max(...above, even), side: MAP_SIDE, tell: (value) => `${exact(value)} above an even share`,
     });
     view.append(marks(shown, values, grid, region && region[0] === word ? region[2] : []));
     return captioned(view, word);
@@ -49,9 +52,9 @@ export function wordMapsView(parent, shown, heads = null) {
       show(place < 0 ? (word) => chosen.at(word) : (word) => every.at(...places[place], word));
     };
     const chooser = make("select", { "aria-label": "attention head", change: choose },
-      make("option", { value: -1 }, "the heads that the model's config names, or all"),
+      make("option", { value: -1 }, "all heads, or those of the model's config"),
       places.map(([layer, head], place) => make("option", { value: place }, `layer ${layer + 1}, head ${head + 1}`)));
-    parent.append(make("div", { class: "bar" }, make("label", {}, "Weights of ", chooser)));
+    parent.append(make("div", { class: "bar" }, chooser));
   }
   parent.append(frame, make("p", { class: "legend" },
     make("span", {}, "the redder, the more the word looks there"),
