@@ -268,6 +268,7 @@ class ReadsPictures(nn.Module):
         values = torch.where(source == self._pad, 0.0, (source + 1.0) / self._pad)
         room = height * width
         assert not values[:, room:].any(), f"no room for {source.shape[1]} ids"
+        values = values.to(next(self.parameters()).dtype)
         filled = nn.functional.pad(values, (0, max(0, room - source.shape[1])))[:, :room]
         return filled.view(-1, channels, height, width)
 

@@ -220,6 +220,12 @@ class CaptionerConfig(TransformerConfig):
             raise ValueError(
                 f"model.patch {self.patch} is larger than the pictures, {width} x {height}; make it smaller"
             )
+        bounded = next((name for name in self.mixers[0] if MIXER_TRAITS[name].bounded), None)
+        if bounded is not None and rows * columns > self.max_positions:
+            raise ValueError(
+                f"model.mixer {bounded!r} reaches over model.max_positions {self.max_positions}, and pictures of {width} x {height} "
+                f"have {rows * columns} patches; raise it"
+            )
         if rows * columns > MOST_PATCHES:
             larger = "model.patch" if self.tokenizer == "patches" else "model.convolutions"
             raise ValueError(
