@@ -17,11 +17,11 @@ from regard.layers.fronts import TokenFront
 from regard.layers.mixer import CausalMixer, Mixer, MixerState
 from regard.layers.mixers import MIXERS, MixerOptions
 from regard.layers.norm import NORMS
-from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchProjection, PatchTokenizer
+from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchPositions, PatchProjection, PatchTokenizer
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
 from regard.layers.residual import Residual
 from regard.layers.scores import head_score
-from regard.models.config import CaptionerConfig, TransformerBase
+from regard.models.config import CaptionerConfig, TransformerBase, VisionConfig
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
@@ -30,7 +30,15 @@ def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
     return TokenFront(embedding=embedding, positions=added_positions(config), dropout=Dropout(config.dropout))
 
 
-def patch_front(config: CaptionerConfig, height: int, width: int, channels: int) -> PatchFront:
+def patch_front(
+    config: VisionConfig | CaptionerConfig,
+    height: int,
+    width: int,
+    channels: int,
+    *,
+    positions: PatchPositions,
+    class_token: bool = False,
+) -> PatchFront:
     """The front of a network that reads pictures of this size."""
     tokenizer: PatchTokenizer
     if config.tokenizer == "patches":
@@ -48,8 +56,9 @@ def patch_front(config: CaptionerConfig, height: int, width: int, channels: int)
         height=height,
         width=width,
         hidden=config.width,
-        positions=config.patch_positions,
+        positions=positions,
         dropout=Dropout(config.dropout),
+        class_token=class_token,
     )
 
 

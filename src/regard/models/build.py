@@ -52,7 +52,7 @@ def _translator(
 
 def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
     target = token_front(config, token_embedding(vocabulary, config.width))
-    return Transformer(config, patch_front(config, *shape), target)
+    return Transformer(config, patch_front(config, *shape, positions=config.patch_positions), target)
 
 
 TRANSLATOR_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {
