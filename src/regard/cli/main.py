@@ -9,6 +9,7 @@ import typer
 
 from regard.cli import (
     align,
+    caption,
     classify,
     compare,
     data,
@@ -61,6 +62,7 @@ app.command("resume")(with_extensions(resume.resume))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
+app.command("caption")(with_extensions(caption.caption))
 app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
 app.command("evaluate")(with_extensions(evaluate.evaluate))

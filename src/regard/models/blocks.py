@@ -17,10 +17,11 @@ from regard.layers.fronts import TokenFront
 from regard.layers.mixer import CausalMixer, Mixer
 from regard.layers.mixers import MIXERS, MixerOptions
 from regard.layers.norm import NORMS
+from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchPositions, PatchProjection, PatchTokenizer
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
 from regard.layers.residual import Residual
 from regard.layers.scores import head_score
-from regard.models.config import TransformerBase
+from regard.models.config import CaptionerConfig, TransformerBase, VisionConfig
 from regard.models.state import DecoderState
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
@@ -34,6 +35,38 @@ def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
         dropout=Dropout(config.dropout),
         norm=norm,
         scaled=config.scale_embedding,
+    )
+
+
+def patch_front(
+    config: VisionConfig | CaptionerConfig,
+    height: int,
+    width: int,
+    channels: int,
+    *,
+    positions: PatchPositions,
+    class_token: bool = False,
+) -> PatchFront:
+    """The front of a network that reads pictures of this size."""
+    tokenizer: PatchTokenizer
+    if config.tokenizer == "patches":
+        tokenizer = PatchProjection(channels=channels, patch=config.patch, width=config.width)
+    else:
+        tokenizer = ConvolutionalTokenizer(
+            channels=channels,
+            inner=config.convolution_width,
+            width=config.width,
+            layers=config.convolutions,
+            kernel=config.kernel,
+        )
+    return PatchFront(
+        tokenizer=tokenizer,
+        height=height,
+        width=width,
+        hidden=config.width,
+        positions=positions,
+        dropout=Dropout(config.dropout),
+        class_token=class_token,
     )
 
 
