@@ -15,6 +15,7 @@ from regard.cli import (
     demo,
     evaluate,
     explain,
+    forecast,
     generate,
     info,
     init,
@@ -59,6 +60,7 @@ app.command("resume")(with_extensions(resume.resume))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
+app.command("forecast")(with_extensions(forecast.forecast))
 app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
 app.command("evaluate")(with_extensions(evaluate.evaluate))

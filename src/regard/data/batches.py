@@ -47,6 +47,9 @@ class Batch:
     """[R B, T, S] the attention that each token of `target_out` should pay to each of `source`, where alignments are given. A row sums
     to 1, or to 0 without a link."""
 
+    known: Tensor | None = None
+    """[B, L + H, F] the known columns of a forecast, of its past and its future. `source` [B, L] and `target_out` [B, H] are then values."""
+
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
         return replace(
@@ -55,6 +58,7 @@ class Batch:
             target_in=self.target_in.to(device),
             target_out=self.target_out.to(device),
             alignment=None if self.alignment is None else self.alignment.to(device),
+            known=None if self.known is None else self.known.to(device),
         )
 
 

@@ -9,17 +9,24 @@ from regard.models.config import (
     BagConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
+    DLinearConfig,
+    ForecastRecurrentConfig,
+    ForecastTransformerConfig,
     LanguageRecurrentConfig,
     LanguageTransformerConfig,
     MarkovConfig,
     ModelConfig,
+    NLinearConfig,
+    PatchConfig,
     RecurrentConfig,
     TransformerConfig,
 )
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
+from regard.models.forecasters import ForecastNetwork, LinearForecaster
 from regard.models.markov import Markov, check_values
 from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel
+from regard.models.patch_forecasters import PatchedEncoder, RecurrentForecaster, TransformerForecaster
 from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
@@ -56,6 +63,15 @@ CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] =
 }
 """(config, vocabulary, labels, tagging) -> network."""
 
+FORECASTER_NETWORKS: dict[type[ModelConfig], Callable[..., ForecastNetwork]] = {
+    PatchConfig: PatchedEncoder,
+    ForecastTransformerConfig: TransformerForecaster,
+    ForecastRecurrentConfig: RecurrentForecaster,
+    DLinearConfig: LinearForecaster,
+    NLinearConfig: LinearForecaster,
+}
+"""(config, context, horizon, quantiles, known columns) -> network."""
+
 
 def build_translator(
     config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool
@@ -72,6 +88,11 @@ def build_language_model(config: ModelConfig, vocabulary: int, context: int) -> 
 def build_classifier(config: ModelConfig, vocabulary: int, labels: int, *, tagging: bool = False) -> ClassifierNetwork:
     """A newly initialised classifier. `tagging`: it labels each token."""
     return CLASSIFIER_NETWORKS[type(config)](config, vocabulary, labels, tagging=tagging)
+
+
+def build_forecaster(config: ModelConfig, context: int, horizon: int, quantiles: int, known: int) -> ForecastNetwork:
+    """A newly initialised forecaster. `quantiles`, `known`: the numbers of quantiles and of known columns."""
+    return FORECASTER_NETWORKS[type(config)](config, context, horizon, quantiles, known)
 
 
 def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int) -> Counted:

@@ -123,7 +123,7 @@ def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
             f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
         )
     given = settings.model_dump(mode="json")
-    own["data"] = {name: value for name, value in own.get("data", {}).items() if name == "labels_of"}
+    own["data"] = {name: value for name, value in own.get("data", {}).items() if name in base.config.fixed_data}
     for table in ("data", "text", "model"):
         for name, expected in own.get(table, {}).items():
             if name not in FREE and given[table].get(name) != expected:

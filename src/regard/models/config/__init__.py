@@ -1,6 +1,13 @@
 """The settings of every network, one group for each kind and each use, and the tables of kinds. No torch."""
 
 from regard.models.config.base import Documents, LabelsOf, ModelConfig
+from regard.models.config.forecast import (
+    DLinearConfig,
+    ForecastRecurrentConfig,
+    ForecastTransformerConfig,
+    NLinearConfig,
+    PatchConfig,
+)
 from regard.models.config.linear import BagConfig, MarkovConfig
 from regard.models.config.presets import SIZES
 from regard.models.config.recurrent import (
@@ -8,6 +15,7 @@ from regard.models.config.recurrent import (
     LanguageRecurrentConfig,
     RecurrentBase,
     RecurrentConfig,
+    RecurrentPairBase,
     RecurrentReaderBase,
 )
 from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerTraits, ScoreTraits
@@ -16,10 +24,12 @@ from regard.models.config.transformer import (
     LanguageTransformerConfig,
     TransformerBase,
     TransformerConfig,
+    TransformerPairBase,
 )
 
 __all__ = [  # the tables and what they hold
     "CLASSIFIERS",
+    "FORECASTERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
     "SCORE_TRAITS",
@@ -28,19 +38,26 @@ __all__ = [  # the tables and what they hold
     "BagConfig",
     "ClassifierRecurrentConfig",
     "ClassifierTransformerConfig",
+    "DLinearConfig",
     "Documents",
+    "ForecastRecurrentConfig",
+    "ForecastTransformerConfig",
     "LabelsOf",
     "LanguageRecurrentConfig",
     "LanguageTransformerConfig",
     "MarkovConfig",
     "MixerTraits",
     "ModelConfig",
+    "NLinearConfig",
+    "PatchConfig",
     "RecurrentBase",
     "RecurrentConfig",
+    "RecurrentPairBase",
     "RecurrentReaderBase",
     "ScoreTraits",
     "TransformerBase",
     "TransformerConfig",
+    "TransformerPairBase",
 ]
 
 TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
@@ -59,3 +76,12 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+FORECASTERS: dict[str, type[ModelConfig]] = {
+    "patch": PatchConfig,
+    "transformer": ForecastTransformerConfig,
+    "recurrent": ForecastRecurrentConfig,
+    "dlinear": DLinearConfig,
+    "nlinear": NLinearConfig,
+}
+"""The networks that forecast series, by `model.kind`."""
