@@ -6,11 +6,12 @@ from typing import Any
 from regard.bundle.opened import OpenBundle
 from regard.errors import RegardError
 from regard.explain.explain import explain
+from regard.explain.forecast_report import add_forecast_views
 from regard.explain.records import Report
 from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
 from regard.settings import Record
-from regard.tasks.run_files import TranslationRow
+from regard.tasks.run_files import ForecastRow, TranslationRow
 
 EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
 """Task -> the function that explains one input."""
@@ -18,11 +19,15 @@ EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
 ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], Report]
 """(the generic report, the rows of the task's result file, the bundle if there is a checkpoint) -> the full report."""
 
-REPORT_PAGES: dict[str, ReportPage] = {"translate": add_translation_views, "generate": add_language_views}
+REPORT_PAGES: dict[str, ReportPage] = {
+    "translate": add_translation_views,
+    "generate": add_language_views,
+    "forecast": add_forecast_views,
+}
 """Task -> the function that adds its views to the report of a run."""
 
 
-ROWS: dict[str, type[Record]] = {"translate": TranslationRow}
+ROWS: dict[str, type[Record]] = {"translate": TranslationRow, "forecast": ForecastRow}
 """Task -> the record of a line of its result file, where the views of the report read more of it than text."""
 
 

@@ -56,7 +56,7 @@ class ForecastNetwork(nn.Module, ABC):
             probe.require_matches()
         value = value * scale + centre
         value = value if effect is None else value + effect[:, self.context :]
-        return torch.cat([value[..., None], value.detach()[..., None] + distance * scale[..., None]], dim=-1)
+        return torch.cat([value[..., None], value.detach()[..., None] + distance * scale.detach()[..., None]], dim=-1)
 
     def _effect(
         self, past: Float[Tensor, "B L"], known: Float[Tensor, "B LH F"] | None

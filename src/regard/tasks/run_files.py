@@ -104,6 +104,19 @@ class TranslationRow(_Strict):
     gold: str = ""
 
 
+class ForecastRow(_Strict):
+    """A line of forecasts.jsonl."""
+
+    series: str
+    origin: str
+    times: list[str]
+    past: list[float]
+    truth: list[float]
+    forecast: list[float]
+    quantiles: dict[str, list[float]]
+    mse: float
+
+
 def read_metrics(run: Path) -> dict[str, Any]:
     """metrics.json of a run."""
     path = run / "metrics.json"

@@ -156,7 +156,7 @@ def _baselines(served: Forecaster, parts: Sequence[_Part], test: ForecastTest) -
 
 def _named(errors: ForecastErrors) -> dict[str, Any]:
     scores = {name: value for name, value in errors.scores().items() if name != "coverage"}
-    return {**scores, "windows": errors.windows}
+    return {**scores, "windows": errors.windows, "mse_by_step": errors.by_step()["mse"]}
 
 
 def _chosen_windows(parts: Sequence[_Part], most: int) -> list[tuple[_Part, Numbers]]:
@@ -173,14 +173,13 @@ def _even(count: int, most: int) -> Numbers:
 def _rows(served: Forecaster, parts: Sequence[_Part], most: int = KEPT_WINDOWS) -> list[dict[str, Any]]:
     """The lines of forecasts.jsonl: some windows with their past, truth, forecast and quantiles, in the units of the series."""
     config = served.config
-    shown_past = min(config.context, max(2 * config.horizon, 48))
     rows = []
     for part, places in _chosen_windows(parts, most):
         scale = served.scale(part.series)
         for place in places:
             origin = int(part.origins[place])
             values = scale.unscaled(part.outputs[place])
-            first = max(0, origin - shown_past)
+            first = max(0, origin - config.context)
             rows.append(
                 {
                     "series": part.series.name,
