@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 from regard.engine.resident import Evaluable, Resident
 from regard.errors import RegardError
 
-
 NetworkT = TypeVar("NetworkT", bound=Evaluable)
 
 
