@@ -7,7 +7,7 @@ Any program that uses CTranslate2 can read the directory.
 Shapes: V pieces without pad, D width, P positions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from regard.activity import activity
 from regard.bundle.config import BundleSettings
+from regard.bundle.int8 import quantised
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
@@ -102,8 +103,11 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
     config.unk_token, config.bos_token, config.eos_token = target.marks.unknown, target.marks.end, target.marks.end
     config.decoder_start_token = target.marks.pad if has_start_vector else target.marks.end
     config.add_source_eos, config.layer_norm_epsilon = model.source_end, model.norm_epsilon
+    if precision == "int8":
+        for layer in _products(spec):
+            layer.weight, layer.weight_scale = quantised(layer.weight)
     spec.validate()
-    spec.optimize(quantization=precision)
+    spec.optimize()
     with disk_errors(directory):
         spec.save(str(directory))
         if has_shortlist(bundle) and mappable(bundle):
@@ -245,6 +249,19 @@ def _linear(spec: Any, tensors: "Tensors", *names: str) -> None:
 
     spec.weight = np.concatenate([tensors[f"{name}.weight"] for name in names])
     spec.bias = np.concatenate([tensors[f"{name}.bias"] for name in names])
+
+
+def _products(spec: Any) -> Iterator[Any]:
+    """The layers whose weights may have 8 bits: embeddings and products."""
+    yield from (spec.encoder.embeddings[0], spec.decoder.embeddings, spec.decoder.projection)
+    for part in (spec.encoder, spec.decoder):
+        for layer in part.layer:
+            yield from layer.self_attention.linear
+            if part is spec.decoder:
+                yield from layer.attention.linear
+            yield from (layer.ffn.linear_0, layer.ffn.linear_1)
+            if hasattr(layer.ffn, "linear_0_noact"):
+                yield layer.ffn.linear_0_noact
 
 
 def _norm(spec: Any, tensors: "Tensors", name: str) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from regard.cli import (
     align,
+    caption,
     classify,
     compare,
     data,
@@ -16,6 +17,7 @@ from regard.cli import (
     evaluate,
     explain,
     export,
+    forecast,
     generate,
     import_model,
     info,
@@ -61,6 +63,8 @@ app.command("resume")(with_extensions(resume.resume))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
+app.command("caption")(with_extensions(caption.caption))
+app.command("forecast")(with_extensions(forecast.forecast))
 app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
 app.command("evaluate")(with_extensions(evaluate.evaluate))
@@ -95,7 +99,7 @@ def run() -> None:
     threading.excepthook = report_thread_failure
     try:
         with shown_activities():
-            code = app(standalone_mode=False)
+            code = app.of_verb(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
         flush_output()
     except SystemExit as stop:
         code = stop.code

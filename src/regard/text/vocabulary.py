@@ -92,7 +92,10 @@ class Vocabulary:
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of `ids` on one line, without end mark and padding. Invalid UTF-8 becomes U+FFFD."""
-        joined = self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        joined = self._joined(ids)
+        if joined.isprintable():  # neither surrogates nor anything that `tidy` drops, as most texts
+            return " ".join(joined.replace(SPACE_MARK, " ").split())
+        joined = joined.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return tidy(joined.replace(SPACE_MARK, " "))
 
     def words(self, ids: Sequence[int]) -> list[int]:
