@@ -5,8 +5,8 @@
     python benchmarks/muon_share.py --text DIR --preset base --tokens 4096 --rounds 1
 
 A worker computes the gradient of half of a batch, and updates half of the weights. Both run here in one thread, in alternating rounds with
-the optimiser as it is and with Muon as published (`muon_variants.py`), on the same batch. The share is update / (gradient + sum + update);
-medians of the rounds. MFU is by the best `torch.mm` of the run, on one core.
+the optimiser as it is and with Muon as published (`muon_variants.py`), on the batch with the median of tokens. The share is
+update / (gradient + sum + update); medians of the rounds. MFU is by the best `torch.mm` of the run, on one core.
 """
 
 import argparse
@@ -89,7 +89,8 @@ def measured(preset: str, tokens: int, rounds: int, files: dict[str, str], home:
     buffers = gradient_buffers(job.network, 2)
     worker = Worker(0, config.train, job.objective, job.network, job.optimizer, buffers, job.device)
     torch.set_num_threads(1)
-    batch = plan(corpus.source_lengths, corpus.target_lengths, tokens, SEED, 0)[0]
+    batches = plan(corpus.source_lengths, corpus.target_lengths, tokens, SEED, 0)
+    batch = sorted(batches, key=lambda numbers: int(corpus.target_lengths[numbers].sum()))[len(batches) // 2]
     half = job.objective.examples.split(batch, 2, SEED, 0)[0]
     worker.gradient(StepInfo(0, 0, 1), [half])
     seconds: dict[str, list[float]] = {what: [] for what in ("gradient", "sum", *FORMS)}
