@@ -34,7 +34,6 @@ from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped
 from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
-from regard.text.vocabulary import END
 
 Ids = Sequence[int]
 Outputs = list[tuple[list[str], float]]
@@ -72,6 +71,7 @@ class Ct2Search:
         self._reach = reach(bundle.config)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
+        self._end = bundle.tokenizers.target.vocabulary.marks.end
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
@@ -277,7 +277,7 @@ class Ct2Search:
                     outputs = [*zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True)]
                     if between_tokens is not None:
                         pieces = outputs[0][0]
-                        if pieces and pieces[-1] == END:
+                        if pieces and pieces[-1] == self._end:
                             pieces.pop()
                         elif len(pieces) < steps:
                             between_tokens.cut([number])

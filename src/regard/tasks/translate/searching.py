@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from regard.bundle.opened import OpenBundle
 from regard.bundle.shortlist import Shortlist, has_shortlist, read_shortlist
 from regard.engine.batching import length_batches
-from regard.engine.constraints import TextConstraints, suppressed_ids
+from regard.engine.constraints import TextConstraints, search_constraints
 from regard.engine.fast import FastPath, Found
-from regard.engine.risk import by_utility, expected_utilities
+from regard.engine.risk import least_risk
 from regard.errors import SearchError
-from regard.metrics.pairwise import chrf_matrix
 from regard.search.constraints import Constraints
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
@@ -185,15 +184,7 @@ class Searcher:
 
     def least_risk(self, samples: Sequence[Hypothesis], nbest: int) -> tuple[list[Hypothesis], list[float]]:
         """Minimum Bayes risk: of a text's samples the `nbest` different ones of the largest expected utility, and the utilities."""
-        texts = [self._target.decode(hypothesis.tokens) for hypothesis in samples]
-        values = expected_utilities(texts, chrf_matrix)
-        best = by_utility(values, texts)[:nbest]
-        return [samples[number] for number in best], [values[number] for number in best]
+        return least_risk(samples, self._target.decode, nbest)
 
     def _in_tokens(self, constraints: TextConstraints, limits: Sequence[int], options: SearchOptions) -> Constraints:
-        if constraints.phrases and options.kind != "beam":
-            raise SearchError(f"phrases are for beam search, not for {options.kind}: leave one of the two out")
-        if not constraints and not options.suppress:
-            return Constraints()
-        suppressed = suppressed_ids(self._target.vocabulary, options.suppress)
-        return replace(constraints.in_tokens(limits), suppressed=suppressed)
+        return search_constraints(self._target, constraints, limits, options)

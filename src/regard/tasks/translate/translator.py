@@ -89,9 +89,10 @@ class Translator:
     @cached_property
     def _runner(self) -> "Runner":
         from regard.engine.runner import Runner
+        from regard.engine.sources import IdSources
 
         pads = (self.tokenizers.source.vocabulary.pad, self.tokenizers.target.vocabulary.pad)
-        return Runner(self._resident, source_pad=pads[0], target_pad=pads[1])
+        return Runner(self._resident, sources=IdSources(pads[0]), target_pad=pads[1])
 
     @cached_property
     def _aligner(self) -> "Aligner":
