@@ -35,7 +35,7 @@ class TrainFlags:
         Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; `regard init` prints all.")
     ] = None
     task: Annotated[
-        str | None, typer.Option(help="What the model is for: translate (the default), generate or classify.")
+        str | None, typer.Option(help="What the model is for: translate (the default), generate, classify or caption.")
     ] = None
     text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None
     valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None
@@ -46,6 +46,26 @@ class TrainFlags:
     ] = None
     valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None
+    images: Annotated[
+        str | None,
+        typer.Option(
+            help="To classify pictures: a folder with a folder for each class, .npz, idx, .tsv. To caption: the folder of the pictures."
+        ),
+    ] = None
+    valid_images: Annotated[str | None, typer.Option(help="Validation pictures; without them a tenth.")] = None
+    test_images: Annotated[str | None, typer.Option(help="Pictures that the classifier is judged by in the end.")] = (
+        None
+    )
+    captions: Annotated[
+        str | None,
+        typer.Option(help="To caption: lines of picture, tab, caption (.tsv), or .jsonl; several a picture allowed."),
+    ] = None
+    valid_captions: Annotated[
+        str | None, typer.Option(help="Validation captions; without them a tenth of the pictures.")
+    ] = None
+    test_captions: Annotated[str | None, typer.Option(help="Captions that the captioner is judged by in the end.")] = (
+        None
+    )
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None
     src: Annotated[
         list[str] | None,
@@ -89,6 +109,12 @@ class TrainFlags:
                 "valid_labelled": self.valid_data,
                 "test_labelled": self.test_data,
                 "labels_of": self.labels_of,
+                "images": self.images,
+                "valid_images": self.valid_images,
+                "test_images": self.test_images,
+                "captions": self.captions,
+                "valid_captions": self.valid_captions,
+                "test_captions": self.test_captions,
                 **corpora_settings(self.src, self.tgt, self.pairs),
                 "valid_src": self.valid_src,
                 "valid_tgt": self.valid_tgt,

@@ -17,17 +17,57 @@ from regard.layers.fronts import TokenFront
 from regard.layers.mixer import CausalMixer, Mixer
 from regard.layers.mixers import MIXERS, MixerOptions
 from regard.layers.norm import NORMS
+from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchPositions, PatchProjection, PatchTokenizer
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
 from regard.layers.residual import Residual
 from regard.layers.scores import head_score
-from regard.models.config import TransformerBase
+from regard.models.config import CaptionerConfig, TransformerBase, VisionConfig
 from regard.models.state import DecoderState
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
 
 def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
-    return TokenFront(embedding=embedding, positions=added_positions(config), dropout=Dropout(config.dropout))
+    norm = _norm(config) if config.embedding_norm else None
+    return TokenFront(
+        embedding=embedding,
+        positions=added_positions(config),
+        dropout=Dropout(config.dropout),
+        norm=norm,
+        scaled=config.scale_embedding,
+    )
+
+
+def patch_front(
+    config: VisionConfig | CaptionerConfig,
+    height: int,
+    width: int,
+    channels: int,
+    *,
+    positions: PatchPositions,
+    class_token: bool = False,
+) -> PatchFront:
+    """The front of a network that reads pictures of this size."""
+    tokenizer: PatchTokenizer
+    if config.tokenizer == "patches":
+        tokenizer = PatchProjection(channels=channels, patch=config.patch, width=config.width)
+    else:
+        tokenizer = ConvolutionalTokenizer(
+            channels=channels,
+            inner=config.convolution_width,
+            width=config.width,
+            layers=config.convolutions,
+            kernel=config.kernel,
+        )
+    return PatchFront(
+        tokenizer=tokenizer,
+        height=height,
+        width=width,
+        hidden=config.width,
+        positions=positions,
+        dropout=Dropout(config.dropout),
+        class_token=class_token,
+    )
 
 
 def added_positions(config: TransformerBase) -> AddedPositions | None:
@@ -62,7 +102,7 @@ def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, c
 
 def last_norm(config: TransformerBase) -> nn.Module:
     """The final norm of a stack of pre-norm blocks. Post-norm blocks need none."""
-    return NORMS[config.norm_kind](config.width) if config.norm == "pre" else nn.Identity()
+    return _norm(config) if config.norm == "pre" else nn.Identity()
 
 
 def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None = None) -> Block:
@@ -79,9 +119,12 @@ def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None =
     )
 
 
+def _norm(config: TransformerBase) -> nn.Module:
+    return NORMS[config.norm_kind](config.width, config.norm_epsilon)
+
+
 def _residual(config: TransformerBase) -> Residual:
-    norm = NORMS[config.norm_kind](config.width)
-    return Residual(norm=norm, dropout=config.dropout, pre_norm=config.norm == "pre")
+    return Residual(norm=_norm(config), dropout=config.dropout, pre_norm=config.norm == "pre")
 
 
 def _mixer(config: TransformerBase, name: str, rotary: RotaryPositions | None, *, causal: bool) -> Mixer:

@@ -1,15 +1,16 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017; the lectures' main subject), teacher-forced and step by step.
 
-It takes ids and returns logits, as `models.network` says.
+Its source may be words or a picture: the front decides. It returns logits, as `models.network` says.
 
 Shapes: B batch, S source, T target, P prefix, D width, V outputs (the target vocabulary without pad), k hypotheses, R = B k rows.
 """
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 from regard.layers.attention import project_source
-from regard.layers.embedding import token_embedding
+from regard.layers.fronts import TokenFront
+from regard.layers.patches import PatchFront
 from regard.models.blocks import (
     attention_layers,
     begin_decoder,
@@ -21,7 +22,6 @@ from regard.models.blocks import (
     rotary_positions,
     run_encoder,
     step_decoder,
-    token_front,
 )
 from regard.models.config import TransformerConfig
 from regard.models.network import EncoderDecoder, StepRecord
@@ -32,19 +32,19 @@ from regard.ops.probe import Probe, within
 class Transformer(EncoderDecoder):
     """Fronts, encoder, decoder and the projection to the vocabulary."""
 
-    def __init__(self, config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
-        target = token_embedding(target_vocabulary, config.width)
-        source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
-        super().__init__(token_front(config, source), token_front(config, target), tie=config.tie)
-        self.encoder_bias = relative_bias(config, bidirectional=True)
+    def __init__(self, config: TransformerConfig, source: TokenFront | PatchFront, target: TokenFront) -> None:
+        """source: of ids or of pixels. A front of pixels tells the places of its patches itself: the encoder has no other positions."""
+        super().__init__(source, target, tie=config.tie, output_bias=config.output_bias)
+        words = isinstance(source, TokenFront)
+        self.encoder_bias = relative_bias(config, bidirectional=True) if words else None
         self.decoder_bias = relative_bias(config, bidirectional=False)
         rotary = rotary_positions(config)
-        self.encoder = encoder_blocks(config, rotary)
+        self.encoder = encoder_blocks(config, rotary if words else None)
         self.decoder = decoder_blocks(config, rotary, cross=True)
         self.encoder_norm, self.decoder_norm = last_norm(config), last_norm(config)
 
     def hidden(
-        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B T D"]:
         """The last hidden states, which `project` maps to logits."""
         states, source_mask = self.encode(source, probe)
@@ -58,14 +58,16 @@ class Transformer(EncoderDecoder):
         return result
 
     def encode(
-        self, source: Int[Tensor, "B S"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], probe: Probe | None = None
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1 S"]]:
         """The hidden states of the source, and its padding mask."""
         x, real = self.source(source, within(probe, "encoder"))
         x, mask = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
         return self.encoder_norm(x), mask
 
-    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> TransformerState:
+    def start(
+        self, source: Num[Tensor, "B *source"] | None, prefix: Int[Tensor, "B P"] | None = None
+    ) -> TransformerState:
         """Encode the source and prefill the prefix, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
         states, source_mask = self.encode(source)

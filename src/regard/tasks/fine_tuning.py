@@ -14,16 +14,18 @@ from regard.errors import BundleError, ConfigError
 from regard.settings import merged
 from regard.tasks.bundles import open_bundle
 from regard.tasks.settings import parse_settings, tasks_with
-from regard.tasks.table import TASKS
+from regard.tasks.table import TASKS, resolved_task
 from regard.text.config import OneTextConfig
 from regard.training.config import RunSettings
 
 FREE = ("dropout",)  # settings of `model` that may differ from the base model
+FIXED_DATA = ("labels_of", "height", "width", "colour", "fit")  # settings of `data` that the base model decides
 LEARNING = ("vocabulary", "sample", "character_coverage")  # settings of `text` that learn a vocabulary
 
 
 def run_settings(values: Mapping[str, Any], where: str = "config") -> RunSettings:
     """Parse the settings of a run. With `train.start`, the base model provides the defaults, and contradictions are refused."""
+    values = resolved_task(values)
     train = values.get("train")
     start = train.get("start") if isinstance(train, Mapping) else None
     if not isinstance(start, str):
@@ -51,8 +53,8 @@ def base_of(settings: RunSettings) -> OpenBundle | None:
 
 def remarks_on(settings: RunSettings, bundle: BundleSettings, base: OpenBundle) -> Iterator[str]:
     """Notes for the user on the base model: where it is, and which settings it makes ineffective."""
-    yield f"it starts as {base.directory}, with the model and vocabulary of that"
     text = getattr(settings, "text", None)
+    yield f"it starts as {base.directory}, with the model{' and vocabulary' if text is not None else ''} of that"
     if isinstance(text, OneTextConfig):
         yield from ignored_vocabulary_settings(text, len(base.tokenizers.source.vocabulary))
     ours, theirs = bundle.languages, base.config.languages
@@ -123,7 +125,7 @@ def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
             f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
         )
     given = settings.model_dump(mode="json")
-    own["data"] = {name: value for name, value in own.get("data", {}).items() if name == "labels_of"}
+    own["data"] = {name: value for name, value in own.get("data", {}).items() if name in FIXED_DATA}
     for table in ("data", "text", "model"):
         for name, expected in own.get(table, {}).items():
             if name not in FREE and given[table].get(name) != expected:

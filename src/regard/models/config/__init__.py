@@ -12,20 +12,25 @@ from regard.models.config.recurrent import (
 )
 from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerTraits, ScoreTraits
 from regard.models.config.transformer import (
+    CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
     TransformerBase,
     TransformerConfig,
 )
+from regard.models.config.vision import VisionConfig
 
 __all__ = [  # the tables and what they hold
+    "CAPTIONERS",
     "CLASSIFIERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
+    "PICTURE_CLASSIFIERS",
     "SCORE_TRAITS",
     "SIZES",
     "TRANSLATORS",
     "BagConfig",
+    "CaptionerConfig",
     "ClassifierRecurrentConfig",
     "ClassifierTransformerConfig",
     "Documents",
@@ -41,6 +46,7 @@ __all__ = [  # the tables and what they hold
     "ScoreTraits",
     "TransformerBase",
     "TransformerConfig",
+    "VisionConfig",
 ]
 
 TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
@@ -59,3 +65,9 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
+"""The networks that describe pictures, by `model.kind`."""
+
+PICTURE_CLASSIFIERS: dict[str, type[ModelConfig]] = {"vit": VisionConfig}
+"""The networks that classify pictures, by `model.kind`."""
