@@ -107,16 +107,21 @@ def test_a_classifier_of_texts_takes_no_pictures(command, tmp_path: Path) -> Non
     assert "classifies texts; the text is piped" in result.err
 
 
-def test_runs_on_pictures_are_swept_and_compared(command, folder: Path, tmp_path: Path) -> None:
-    out = tmp_path / "sweep"
+def test_runs_on_pictures_are_swept_and_compared(command, seeing_run: Path, folder: Path, tmp_path: Path) -> None:
     few = [word.replace("max_steps=40", "max_steps=4").replace("every=20", "every=4") for word in SMALL]
-    grid = ("--set", "model.pooling=attention,mean")
-    swept = command("sweep", "--task", "classify", "--images", folder, "--out", out, *few, *grid)
+    given = ("--task", "classify", "--images", folder)
+    swept = command("sweep", *given, "--out", tmp_path, *few, "--set", "model.pooling=attention,mean", "--dry-run")
     assert swept.code == 0, swept.err
-    compared = command("compare", out)
+    cells = [line for line in swept.out.splitlines() if "--images" in line]
+    assert [f"model.pooling={pooling}" in line for pooling, line in zip(("attention", "mean"), cells, strict=True)] == [
+        True
+    ] * 2
+    other = tmp_path / "other"
+    assert command("train", *given, "--out", other, *few, "--set", "model.pooling=mean").code == 0
+    compared = command("compare", seeing_run, other)
     assert compared.code == 0, compared.err
-    assert "accuracy" in compared.out
     assert "9 pictures of the validation set" in compared.out
+    assert "accuracy" in compared.out
 
 
 def test_a_corrupt_training_picture_is_named(command, folder: Path, tmp_path: Path) -> None:
