@@ -10,11 +10,12 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import extend, load, train
+    from regard.api import export, extend, import_model, load, train
     from regard.explain.explanation import Explanation
     from regard.search.options import SearchOptions
     from regard.tasks.classify.classifier import Classifier
     from regard.tasks.classify.tagger import Tagger
+    from regard.tasks.forecast.forecaster import Forecaster
     from regard.tasks.generate.writer import Writer
     from regard.tasks.run import Run
     from regard.tasks.translate.ensemble import load_ensemble
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Classifier",
     "Explanation",
+    "Forecaster",
     "Run",
     "RunSettings",
     "SearchOptions",
@@ -35,7 +37,9 @@ __all__ = [
     "Translator",
     "Writer",
     "__version__",
+    "export",
     "extend",
+    "import_model",
     "load",
     "load_ensemble",
     "train",
@@ -44,6 +48,7 @@ __all__ = [
 _HOMES = {
     "Classifier": "regard.tasks.classify.classifier",
     "Explanation": "regard.explain.explanation",
+    "Forecaster": "regard.tasks.forecast.forecaster",
     "Run": "regard.tasks.run",
     "RunSettings": "regard.training.config",
     "SearchOptions": "regard.search.options",
@@ -51,7 +56,9 @@ _HOMES = {
     "Translation": "regard.tasks.translate.translation",
     "Translator": "regard.tasks.translate.translator",
     "Writer": "regard.tasks.generate.writer",
+    "export": "regard.api",
     "extend": "regard.api",
+    "import_model": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
     "train": "regard.api",

@@ -10,8 +10,11 @@ from regard.tasks.evaluation_files import check_files
 from regard.tasks.interface import EvaluationFiles
 from regard.tasks.table import TASKS
 
-NONE = {"src": None, "ref": None, "text": None, "data": None}
-GIVE = "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
+NONE = dict.fromkeys(("src", "ref", "text", "data", "images", "captions"))
+GIVE = (
+    "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, "
+    "--images F for a classifier of pictures, or --captions F for a captioner"
+)
 
 
 def bundle(task: str) -> SimpleNamespace:
@@ -40,12 +43,19 @@ def test_flags_of_another_task_name_it(task: str) -> None:
                 check(task, *flags)
 
 
+def test_the_folder_of_captioned_pictures_may_be_given() -> None:
+    check("caption", "captions")
+    check("caption", "captions", "images")
+    with pytest.raises(BundleError, match="its task is to caption, not to classify_images; use `regard caption`"):
+        check("caption", "images")
+
+
 def test_a_task_of_an_extension_states_its_files_too(monkeypatch: pytest.MonkeyPatch) -> None:
     toy = SimpleNamespace(name="toy", advice="play", evaluation_files=EvaluationFiles(("data", "text"), "a toy"))
     monkeypatch.setitem(TASKS, "toy", toy)
     check("toy", "data", "text")
     check("classify", "data")
-    with pytest.raises(ConfigError, match="--data F for a classifier, or --data F --text F for a toy"):
+    with pytest.raises(ConfigError, match="--captions F for a captioner, or --data F --text F for a toy"):
         check("toy")
     with pytest.raises(BundleError, match="its task is to toy, not to classify; play"):
         check("toy", "data")

@@ -20,7 +20,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.layers=6.")
     ] = None,
 ) -> None:
-    """Train a translator, or with --task a language model or a classifier. Without data a translator trains on the pocket corpus."""
+    """Train a translator, or with --task a language model, a classifier or a forecaster. Without data a translator trains on the pocket corpus."""
     from regard.errors import ConfigError
 
     if out is None or out == Path():  # an empty path is the current directory
@@ -45,6 +45,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.training.checkpoint import checkpoint_name
 
     data = getattr(config, "data", None)
+    if config.task == "caption" and getattr(data, "captions", None) is None:
+        print_status("no captions given: training on the scenes corpus, generated pictures of shapes")
     if isinstance(data, PairData) and not data.training_corpora:
         print_status("no data given: training on the pocket corpus, French to English")
     with TrainingProgress(training_unit(config.task)) as progress:

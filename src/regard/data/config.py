@@ -201,7 +201,23 @@ class LabelledData(Settings):
         return self
 
 
-class ImageData(Settings):
+class PictureSize(Settings):
+    """The size that pictures are brought to."""
+
+    height: int | None = Field(default=None, ge=1, le=1024)
+    """Height of all pictures in pixels; not given, the width or that of most pictures, at most 64."""
+
+    width: int | None = Field(default=None, ge=1, le=1024)
+    """Width of all pictures in pixels; not given, the height or that of most pictures, at most 64."""
+
+    colour: bool | None = None
+    """Whether pictures have three colours or are grey; not given, three if any picture has."""
+
+    fit: Literal["crop", "pad", "stretch"] = "crop"
+    """How a picture of another shape is brought to the size: cut at the sides, bordered with black, or stretched."""
+
+
+class ImageData(PictureSize):
     """Labelled pictures."""
 
     images: str | None = Field(default=None, examples=["pictures"])
@@ -215,18 +231,6 @@ class ImageData(Settings):
 
     label_names: tuple[str, ...] = ()
     """Names for the labels 0, 1, 2 .. of a file that numbers them, in this order."""
-
-    height: int | None = Field(default=None, ge=1, le=1024)
-    """Height of all pictures in pixels; not given, the width or that of most pictures, at most 64."""
-
-    width: int | None = Field(default=None, ge=1, le=1024)
-    """Width of all pictures in pixels; not given, the height or that of most pictures, at most 64."""
-
-    colour: bool | None = None
-    """Whether pictures have three colours or are grey; not given, three if any picture has."""
-
-    fit: Literal["crop", "pad", "stretch"] = "crop"
-    """How a picture of another shape is brought to the size: cut at the sides, bordered with black, or stretched."""
 
     seed: int = Field(default=1, ge=0)
     """Seed that chooses the held-out pictures."""

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.config import ImageData
+from regard.data.config import ImageData, PictureSize
 from regard.data.corpus import OFFSET, MappedFiles, damaged_file, read_description
 from regard.data.entries import cached_entry
 from regard.data.picture_sources import PictureSource, open_pictures
@@ -194,7 +194,7 @@ def _build(
     return {"format": FORMAT, "labels": labels, "mean": mean, "deviation": deviation}
 
 
-def chosen_shape(data: ImageData, shapes: Iterable[Shape]) -> Shape:
+def chosen_shape(data: PictureSize, shapes: Iterable[Shape]) -> Shape:
     """The size and channels of all pictures: the settings, else the most frequent size within `LARGEST_DEFAULT`."""
     sizes: Counter[tuple[int, int]] = Counter()
     colours = 1

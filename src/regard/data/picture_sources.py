@@ -98,7 +98,7 @@ def _folder(top: Path) -> PictureSource:
     if not rows:
         what = f"{loose} pictures, but in no folder of a class" if loose else "no PNG or JPEG files in folders"
         raise DataError(f"{top}: {what}; put the pictures of each class into a folder with its name")
-    return _files(str(top), rows)
+    return labelled_files(str(top), rows)
 
 
 def _tsv(path: Path) -> PictureSource:
@@ -116,10 +116,11 @@ def _tsv(path: Path) -> PictureSource:
                 f"{path}:{number}: no such picture as {picture}; paths are relative to the folder of the file"
             )
         rows.append((picture, label))
-    return _files(str(path), rows)
+    return labelled_files(str(path), rows)
 
 
-def _files(name: str, rows: Sequence[tuple[Path, str]]) -> PictureSource:
+def labelled_files(name: str, rows: Sequence[tuple[Path, str]]) -> PictureSource:
+    """Picture files, each with its label."""
     paths, labels = [path for path, _ in rows], [label for _, label in rows]
     digest = hashlib.sha256()
     with ThreadPoolExecutor() as threads:  # hashing releases the interpreter lock

@@ -4,23 +4,33 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
+from regard.layers.embedding import token_embedding
+from regard.models.blocks import patch_front, token_front
 from regard.models.classifiers import Bag, EncoderOnly, RecurrentClassifier
 from regard.models.config import (
     BagConfig,
+    CaptionerConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
+    DLinearConfig,
+    ForecastRecurrentConfig,
+    ForecastTransformerConfig,
     LanguageRecurrentConfig,
     LanguageTransformerConfig,
     MarkovConfig,
     ModelConfig,
+    NLinearConfig,
+    PatchConfig,
     RecurrentConfig,
     TransformerConfig,
     VisionConfig,
 )
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
+from regard.models.forecasters import ForecastNetwork, LinearForecaster
 from regard.models.markov import Markov, check_values
 from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel
+from regard.models.patch_forecasters import PatchedEncoder, RecurrentForecaster, TransformerForecaster
 from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
@@ -39,8 +49,21 @@ def _bag(config: BagConfig, vocabulary: int, labels: int, *, tagging: bool) -> C
     return Bag(config, vocabulary, labels)
 
 
+def _translator(
+    config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool
+) -> EncoderDecoder:
+    target = token_embedding(target_vocabulary, config.width)
+    source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
+    return Transformer(config, token_front(config, source), token_front(config, target))
+
+
+def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
+    target = token_front(config, token_embedding(vocabulary, config.width))
+    return Transformer(config, patch_front(config, *shape, positions=config.patch_positions), target)
+
+
 TRANSLATOR_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {
-    TransformerConfig: Transformer,
+    TransformerConfig: _translator,
     RecurrentConfig: Recurrent,
 }
 """(config, source vocabulary, target vocabulary, joint) -> network."""
@@ -51,6 +74,9 @@ LANGUAGE_NETWORKS: dict[type[ModelConfig], Callable[..., LanguageModel]] = {
 }
 """(config, vocabulary, context) -> network."""
 
+CAPTIONER_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {CaptionerConfig: _captioner}
+"""(config, (height, width, channels) of the pictures, vocabulary) -> network."""
+
 CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {
     ClassifierTransformerConfig: EncoderOnly,
     ClassifierRecurrentConfig: RecurrentClassifier,
@@ -60,6 +86,15 @@ CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] =
 
 PICTURE_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {VisionConfig: VisionTransformer}
 """(config, height, width, channels, labels) -> network."""
+
+FORECASTER_NETWORKS: dict[type[ModelConfig], Callable[..., ForecastNetwork]] = {
+    PatchConfig: PatchedEncoder,
+    ForecastTransformerConfig: TransformerForecaster,
+    ForecastRecurrentConfig: RecurrentForecaster,
+    DLinearConfig: LinearForecaster,
+    NLinearConfig: LinearForecaster,
+}
+"""(config, context, horizon, quantiles, known columns) -> network."""
 
 
 def build_translator(
@@ -79,11 +114,21 @@ def build_classifier(config: ModelConfig, vocabulary: int, labels: int, *, taggi
     return CLASSIFIER_NETWORKS[type(config)](config, vocabulary, labels, tagging=tagging)
 
 
+def build_captioner(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
+    """A newly initialised encoder-decoder that reads pictures of this height, width and number of channels."""
+    return CAPTIONER_NETWORKS[type(config)](config, shape, vocabulary)
+
+
 def build_picture_classifier(
     config: ModelConfig, height: int, width: int, channels: int, labels: int
 ) -> ClassifierNetwork:
     """A newly initialised classifier of pictures of this size."""
     return PICTURE_NETWORKS[type(config)](config, height, width, channels, labels)
+
+
+def build_forecaster(config: ModelConfig, context: int, horizon: int, quantiles: int, known: int) -> ForecastNetwork:
+    """A newly initialised forecaster. `quantiles`, `known`: the numbers of quantiles and of known columns."""
+    return FORECASTER_NETWORKS[type(config)](config, context, horizon, quantiles, known)
 
 
 def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int) -> Counted:

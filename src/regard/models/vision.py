@@ -15,37 +15,12 @@ from torch import Tensor, nn
 
 from regard.layers.dropout import Dropout
 from regard.layers.norm import NORMS, LayerNorm
-from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchProjection, PatchTokenizer
 from regard.layers.pooling import POOLINGS, AttentionPooling
 from regard.layers.roles import Role
-from regard.models.blocks import encoder_blocks
+from regard.models.blocks import encoder_blocks, patch_front
 from regard.models.config import VisionConfig
 from regard.models.network import ClassifierNetwork, output_weights
 from regard.ops.probe import Probe, within
-
-
-def patch_front(config: VisionConfig, height: int, width: int, channels: int) -> PatchFront:
-    """The front of a network that reads pictures of this size."""
-    tokenizer: PatchTokenizer
-    if config.tokenizer == "patches":
-        tokenizer = PatchProjection(channels=channels, patch=config.patch, width=config.width)
-    else:
-        tokenizer = ConvolutionalTokenizer(
-            channels=channels,
-            inner=config.convolution_width,
-            width=config.width,
-            layers=config.convolutions,
-            kernel=config.kernel,
-        )
-    return PatchFront(
-        tokenizer=tokenizer,
-        height=height,
-        width=width,
-        hidden=config.width,
-        positions=config.positions,
-        dropout=Dropout(config.dropout),
-        class_token=config.pooling == "class",
-    )
 
 
 class VisionTransformer(ClassifierNetwork):
@@ -57,7 +32,14 @@ class VisionTransformer(ClassifierNetwork):
         super().__init__()
         config.check_size(height, width)
         self.target_pad = labels
-        self.front = patch_front(config, height, width, channels)
+        self.front = patch_front(
+            config,
+            height,
+            width,
+            channels,
+            positions=config.positions,
+            class_token=config.pooling == "class",
+        )
         stack = config.stack(self.front.tokens)
         self.encoder = encoder_blocks(stack, None)
         self.norm_place = config.norm_place

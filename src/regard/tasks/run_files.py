@@ -104,6 +104,16 @@ class TranslationRow(_Strict):
     gold: str = ""
 
 
+class CaptionRow(_Strict):
+    """A line of captions.jsonl."""
+
+    picture: str
+    reference: str
+    hypothesis: str
+    score: float
+    references: tuple[str, ...] = ()
+
+
 class PictureRow(_Strict):
     """A line of predictions.jsonl of a classifier of pictures."""
 
@@ -113,6 +123,19 @@ class PictureRow(_Strict):
     probability: float
     probability_of_expected: float
     png: str | None = None
+
+
+class ForecastRow(_Strict):
+    """A line of forecasts.jsonl."""
+
+    series: str
+    origin: str
+    times: list[str]
+    past: list[float]
+    truth: list[float]
+    forecast: list[float]
+    quantiles: dict[str, list[float]]
+    mse: float
 
 
 def read_metrics(run: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import { treeView } from "./tree.js";
 import { confusionView } from "./confusion.js";
 import { empty, make, prose } from "./dom.js";
 import { flowView } from "./flow.js";
+import { attendedView, baselinesView, forecastsView, stepErrorsView } from "./forecasts.js";
 import { exact, plural } from "./format.js";
 import { learningView } from "./learning.js";
 import { overview } from "./overview.js";
@@ -12,6 +13,7 @@ import { samplesView, sentenceList } from "./sentences.js";
 import { explainedPictures, picturedConfusion, worstPictures } from "./thumbnails.js";
 import { transitionsView } from "./transitions.js";
 import { SENTENCE_PARTS } from "./views.js";
+import { wordMapsView } from "./wordmaps.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { languages } = data;
@@ -61,6 +63,27 @@ if (data.flow) {
     (section) => flowView(section, data.flow));
 }
 
+if (data.forecasts) {
+  const { windows, shares, by_step: steps, baselines, attended } = data.forecasts;
+  part("forecasts", "Forecasts", "Forecasts against truth",
+    "Windows of the test part, evenly spaced. The model saw the past of each, and nothing after the vertical line.",
+    (section) => forecastsView(section, windows, shares));
+  if (baselines) {
+    part("baselines", "Baselines", "Beside simple forecasts",
+      "MSE and MAE are of standardised values; sMAPE is of the values themselves, and MASE in units of the seasonal naive error in training.",
+      (section) => baselinesView(card(section), baselines));
+  }
+  if (steps) {
+    part("horizon", "Horizon", "Errors by horizon", "The mean squared error of each step after the last value that was read.",
+      (section) => stepErrorsView(section, steps));
+  }
+  if (attended) {
+    part("attended", "Attention", "The past that it looks at",
+      `The stronger a cell, the more of the weight lies on these past steps: ${attended.label}. Of a linear model these are the sizes of its weights.`,
+      (section) => attendedView(card(section), attended));
+  }
+}
+
 if (data.alignments.length) {
   part("alignment", "Alignment", "Where it looks",
     "Each row is a word that the model wrote; the stronger a cell, the more it looked at that source word while writing.",
@@ -77,6 +100,21 @@ if (data.explanation) {
     part(id, name, title, [lead, " The sentence: “", prose("bdi", source.text, model.source_language), "”."],
       (section) => build(card(section), data.explanation));
   }
+}
+
+if (data.captioned.length) {
+  part("looks", "Where it looks", "Where each word looks",
+    "The attention of each word of the caption to the patches of the picture. The first pictures are those whose captions are "
+    + "furthest from what people said.",
+    (section) => {
+      for (const picture of data.captioned) {
+        const box = card(section);
+        box.append(make("p", {}, prose("b", picture.text || "(nothing)", languages.target),
+          make("span", { class: "note" }, ` ${picture.name}`),
+          picture.reference !== picture.text && picture.reference !== null && prose("div", `reference: ${picture.reference}`, languages.target, "note")));
+        wordMapsView(box, picture);
+      }
+    });
 }
 
 if (data.beam_tree) {
@@ -108,12 +146,14 @@ if (data.transitions) {
     (section) => transitionsView(card(section), data.transitions));
 }
 
-part("samples", "Samples", "The same sentences over time",
-  data.samples.length ? "What the model said at each validation. Underlined words are not in the reference." : null,
-  (section) => {
-    if (data.samples.length) samplesView(section, data.samples, languages);
-    else section.append(empty("No validation has translated a sample yet."));
-  });
+if (!data.forecasts) { // whose samples are the windows above
+  part("samples", "Samples", "The same sentences over time",
+    data.samples.length ? "What the model said at each validation. Underlined words are not in the reference." : null,
+    (section) => {
+      if (data.samples.length) samplesView(section, data.samples, languages);
+      else section.append(empty("No validation has translated a sample yet."));
+    });
+}
 
 if (data.worst.length) {
   part("worst", "Worst", "Where it fails",
