@@ -45,7 +45,9 @@ def forecaster(config: ModelConfig, known: int = KNOWN, seed: int = 1) -> Any:
 
 def batch(seed: int = 2, rows: int = 3) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    drawn = [torch.randn(rows, *shape, generator=generator) for shape in ((CONTEXT,), (CONTEXT + HORIZON, KNOWN), (HORIZON,))]
+    drawn = [
+        torch.randn(rows, *shape, generator=generator) for shape in ((CONTEXT,), (CONTEXT + HORIZON, KNOWN), (HORIZON,))
+    ]
     return drawn[0], drawn[1], drawn[2]
 
 
@@ -94,7 +96,9 @@ def quantiles_do_not_change_how_the_value_is_trained(config: ModelConfig) -> Non
 
     def gradients(*, squared: bool, quantiles: bool) -> dict[str, Tensor]:
         outputs = network(past, known, future)
-        loss = (outputs[..., 0] - future).square().sum() * squared + pinball(outputs[..., 1:], future, levels).sum() * quantiles
+        loss = (outputs[..., 0] - future).square().sum() * squared + pinball(
+            outputs[..., 1:], future, levels
+        ).sum() * quantiles
         found = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True, materialize_grads=True)
         return dict(zip(names, found, strict=True))
 

@@ -48,15 +48,27 @@ def test_other_separators_quotes_and_line_ends(tmp_path: Path, separator: str) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (WIDE.replace(",20\n", ",twenty\n"), "s.csv:3: 'twenty' in the column 'b' is no number; write one such as 12.5"),
+        (
+            WIDE.replace(",20\n", ",twenty\n"),
+            "s.csv:3: 'twenty' in the column 'b' is no number; write one such as 12.5",
+        ),
         (WIDE.replace(",20\n", ",inf\n"), "s.csv:3: inf in the column 'b' is not finite"),
         (WIDE.replace(",20\n", ",1e300\n"), "s.csv:3: 1e300 in the column 'b' is not finite or above 1e30"),
         (WIDE.replace(",20\n", "\n"), "s.csv:3: 2 cells, but the header has 3 columns"),
         (WIDE.replace("2020-01-02", "2 January"), "s.csv:3: '2 January' in the column 'date' is no time; write it as"),
         (WIDE.replace("2020-01-03,3,30\n", ""), "s.csv:4: 1 times are missing between 2020-01-02 and 2020-01-04"),
-        (WIDE.replace("2020-01-03", "2020-01-02"), "s.csv:4: the time 2020-01-02 is a duplicate of line 3; remove one, or"),
-        (WIDE.replace("2020-01-03", "2019-12-31"), "s.csv:4: 2019-12-31 stands after 2020-01-02 (line 3); sort the rows"),
-        (WIDE.replace("2020-01-03", "2020-01-03 05:00"), "s.csv:4: 2020-01-03 05:00:00 is no whole number of steps of d"),
+        (
+            WIDE.replace("2020-01-03", "2020-01-02"),
+            "s.csv:4: the time 2020-01-02 is a duplicate of line 3; remove one, or",
+        ),
+        (
+            WIDE.replace("2020-01-03", "2019-12-31"),
+            "s.csv:4: 2019-12-31 stands after 2020-01-02 (line 3); sort the rows",
+        ),
+        (
+            WIDE.replace("2020-01-03", "2020-01-03 05:00"),
+            "s.csv:4: 2020-01-03 05:00:00 is no whole number of steps of d",
+        ),
         (WIDE.replace("2020-01-03", "7"), "s.csv:4: 7 is a whole number, and line"),
         (WIDE.replace(",a,b", ",a,a"), "s.csv:1: the column 'a' occurs twice"),
         ("date,a\n", "s.csv: no rows below the header"),
@@ -112,13 +124,25 @@ def test_missing_values_follow_their_rule_as_in_pandas(tmp_path: Path) -> None:
     assert fill_missing(values, "zero").tolist() == frame.fillna(0.0).tolist()
     text = WIDE.replace(",20\n", ",NA\n")
     assert read_series(written(tmp_path, text), SeriesForm()).series[1].values.tolist() == [10, 10, 30, 40]
-    with pytest.raises(DataError, match=r"s.csv:3: the series 'b' has no value at 2020-01-02 \(1 missing\); fill it in"):
+    with pytest.raises(
+        DataError, match=r"s.csv:3: the series 'b' has no value at 2020-01-02 \(1 missing\); fill it in"
+    ):
         read_series(written(tmp_path, text), SeriesForm(missing="refuse"))
 
 
 @pytest.mark.parametrize(
     ("name", "alias"),
-    [("h", "h"), ("15min", "15min"), ("d", "D"), ("b", "B"), ("w", "W-WED"), ("m", "MS"), ("m", "ME"), ("q", "QE"), ("y", "YS")],
+    [
+        ("h", "h"),
+        ("15min", "15min"),
+        ("d", "D"),
+        ("b", "B"),
+        ("w", "W-WED"),
+        ("m", "MS"),
+        ("m", "ME"),
+        ("q", "QE"),
+        ("y", "YS"),
+    ],
 )
 def test_frequencies_are_found_and_counted_as_pandas_does(name: str, alias: str) -> None:
     pandas = pytest.importorskip("pandas")
@@ -136,4 +160,12 @@ def test_times_that_are_written_in_several_ways() -> None:
     assert parse_time("2020-01-01T02:00:00+02:00") == datetime(2020, 1, 1)
     assert parse_time("17") == 17
     assert parse_time("yesterday") is None
-    assert [Frequency.parse(name).season for name in ("h", "15min", "d", "m", "q", "b", "step")] == [24, 96, 7, 12, 4, 5, 1]
+    assert [Frequency.parse(name).season for name in ("h", "15min", "d", "m", "q", "b", "step")] == [
+        24,
+        96,
+        7,
+        12,
+        4,
+        5,
+        1,
+    ]

@@ -46,7 +46,9 @@ def test_scores_are_those_of_utilsforecast() -> None:
 def test_scores_by_hand() -> None:
     truth, forecast = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 4.0], [2.0, 4.0]])
     errors = ForecastErrors.of(truth, forecast, mean=0.0, deviation=10.0, naive_error=5.0)
-    assert errors.scores() == pytest.approx({"mse": 1.25, "mae": 0.75, "smape": (2 / 3 + 0.4) / 4, "mase": 1.5, "coverage": None})
+    assert errors.scores() == pytest.approx(
+        {"mse": 1.25, "mae": 0.75, "smape": (2 / 3 + 0.4) / 4, "mase": 1.5, "coverage": None}
+    )
     assert errors.by_step() == {"mse": [0.5, 2.0], "mae": [0.5, 1.0]}
 
 
@@ -58,7 +60,10 @@ def test_parts_add_up_to_the_whole() -> None:
     _, truth, forecast, levels = drawn()
     options = {"mean": MEAN, "deviation": DEVIATION, "naive_error": 2.0, "quantiles": QUANTILES}
     whole = ForecastErrors.of(truth, forecast, levels=levels, **options)
-    parts = [ForecastErrors.of(truth[part], forecast[part], levels=levels[part], **options) for part in (slice(2), slice(2, 6))]
+    parts = [
+        ForecastErrors.of(truth[part], forecast[part], levels=levels[part], **options)
+        for part in (slice(2), slice(2, 6))
+    ]
     assert (parts[0] + parts[1]).scores() == pytest.approx(whole.scores())
     assert (parts[0] + parts[1]).coverages() == pytest.approx(whole.coverages())
 

@@ -35,11 +35,16 @@ def evaluate(
         str | None, typer.Option(help="For a classifier: lines of text, tab, label; or of token, tab, label.")
     ] = None,
     series: Annotated[
-        str | None, typer.Option(help="For a forecaster: series in a CSV file; values after those of training are scored.")
+        str | None,
+        typer.Option(help="For a forecaster: series in a CSV file; values after those of training are scored."),
     ] = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Of --series: sort times, drop duplicates and fill gaps.")
     ] = False,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of --series: last, seasonal, ets or arima; may be repeated. Else all."),
+    ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,6 +92,7 @@ def evaluate(
         "data": data,
         "series": series,
         "repair": repair,
+        "baselines": baseline or [],
         "beam": beam,
         "alpha": alpha,
         "tokenize": tokenize,
@@ -159,7 +165,9 @@ def _evaluate_model(
         raise ConfigError(
             f"--align-method {align_method}: it is judged by gold alignments; give --gold-align F, or leave it out"
         )
-    refuse_own_input(output, flags["src"], *flags["refs"], flags["text"], flags["data"], flags["series"], flags["gold_align"])
+    refuse_own_input(
+        output, flags["src"], *flags["refs"], flags["text"], flags["data"], flags["series"], flags["gold_align"]
+    )
     flags["alignment"] = read_method(align_method, "--align-method")
     task = TASKS[opened.config.task]
     if output is not None and task.results.columns is None:

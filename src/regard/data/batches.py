@@ -48,7 +48,7 @@ class Batch:
     to 1, or to 0 without a link."""
 
     known: Tensor | None = None
-    """[B, L + H, F] the known columns of a forecast, of its past and its future. `source` [B, L] and `target_out` [B, H] are then values."""
+    """[B, L + H, F] the known columns of a forecast, past and future. `source` [B, L] and `target_out` [B, H] are values then."""
 
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""

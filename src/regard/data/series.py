@@ -95,7 +95,9 @@ def series_of(
         name = str(number) if names is None else names[number]
         values = np.asarray(row, dtype=np.float64)
         if values.ndim != 1 or not len(values):
-            raise DataError(f"series {name}: expected a list of numbers, at least one; found shape {list(values.shape)}")
+            raise DataError(
+                f"series {name}: expected a list of numbers, at least one; found shape {list(values.shape)}"
+            )
         if not np.isfinite(values).all():
             place = int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(f"series {name}: value {place} is {values[place]}; give finite numbers")

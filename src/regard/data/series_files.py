@@ -8,6 +8,7 @@ import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -114,11 +115,17 @@ def _columns(header: list[str], form: SeriesForm, name: str) -> _Columns:
     long = {ID, TIME} <= set(header)
     time = form.time or (TIME if long else header[0])
     targets = form.targets or ((VALUE,) if long else ())
-    for wanted, setting in ((time, "data.time"), *((one, "--target") for one in targets), *((one, "data.known") for one in form.known)):
+    for wanted, setting in (
+        (time, "data.time"),
+        *((one, "--target") for one in targets),
+        *((one, "data.known") for one in form.known),
+    ):
         if wanted not in header:
             raise ConfigError(f"{name}:1: no column {wanted!r} ({setting}); its columns are {', '.join(header)}")
     if long and len(targets) != 1:
-        raise ConfigError(f"{name}:1: the long form has one column of values, not {', '.join(targets)}; give one --target")
+        raise ConfigError(
+            f"{name}:1: the long form has one column of values, not {', '.join(targets)}; give one --target"
+        )
     if not targets:
         targets = tuple(column for column in header if column not in (time, *form.known))
     twice = next((one for one in (*targets, time) if one in form.known), None) or (time if time in targets else None)
@@ -130,7 +137,11 @@ def _columns(header: list[str], form: SeriesForm, name: str) -> _Columns:
         )
     places = {column: place for place, column in enumerate(header)}
     return _Columns(
-        places[time], [places[one] for one in targets], [places[one] for one in form.known], places[ID] if long else None, header
+        places[time],
+        [places[one] for one in targets],
+        [places[one] for one in form.known],
+        places[ID] if long else None,
+        header,
     )
 
 
@@ -194,9 +205,11 @@ def _frequency(groups: dict[str, list[_Row]], form: SeriesForm, name: str) -> Fr
             )
         return stated
     longest = max(groups.values(), key=len)
-    found = find_frequency(sorted({row.time for row in longest}))  # type: ignore[type-var]
+    found = find_frequency(sorted({row.time for row in longest}))
     if found is None:
-        raise DataError(f"{name}:{longest[0].line}: one time only, so no frequency; give a row for each time, at least two")
+        raise DataError(
+            f"{name}:{longest[0].line}: one time only, so no frequency; give a row for each time, at least two"
+        )
     return found
 
 
@@ -264,7 +277,7 @@ def _filled(
 def _ordered(rows: list[_Row], frequency: Frequency, repair: bool, name: str, notes: list[str]) -> list[_Row]:
     """Rows in the order of their times, each time once. Without `repair` other rows are refused."""
     unordered = duplicates = 0
-    for earlier, later in zip(rows, rows[1:], strict=False):
+    for earlier, later in pairwise(rows):
         if later.time < earlier.time:  # type: ignore[operator]
             unordered += 1
             if not repair:
@@ -273,7 +286,7 @@ def _ordered(rows: list[_Row], frequency: Frequency, repair: bool, name: str, no
                     f"sort the rows by time, or let them be sorted by {REPAIR}"
                 )
     if unordered:
-        rows = sorted(rows, key=lambda row: row.time)  # type: ignore[arg-type, return-value]
+        rows = sorted(rows, key=lambda row: row.time)
         notes.append(f"{unordered:,} rows were out of order and are sorted")
     kept: list[_Row] = []
     for row in rows:

@@ -109,6 +109,8 @@ class SeriesWindows:
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         """The series and the first forecast steps of these windows."""
-        places = [(self._names[self._series[number]], int(self._origins[number]) + 1) for batch in batches for number in batch]
+        places = [
+            (self._names[self._series[number]], int(self._origins[number]) + 1) for batch in batches for number in batch
+        ]
         listed = ", ".join(f"{name} from step {step} on" for name, step in places[:3])
         return f"windows of {listed}{', ..' if len(places) > 3 else ''}"

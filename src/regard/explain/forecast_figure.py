@@ -25,7 +25,9 @@ def write_figure(path: Path, table: SeriesTable, forecasts: Sequence[SeriesForec
             levels = sorted(forecast.quantiles)
             for share, (low, high) in intervals(levels).items():
                 lower, upper = forecast.quantiles[levels[low]], forecast.quantiles[levels[high]]
-                frame.fill_between(ahead, lower, upper, color=COLOURS[1], alpha=0.22, linewidth=0, label=f"{100 * share:g} %")
+                frame.fill_between(
+                    ahead, lower, upper, color=COLOURS[1], alpha=0.22, linewidth=0, label=f"{100 * share:g} %"
+                )
             frame.plot(range(count - past, count), series.values[count - past :], color="#333333", label="series")
             frame.plot(ahead, forecast.values, color=COLOURS[1], label="forecast")
             frame.set_title(forecast.series, fontsize=9, loc="left").set_parse_math(False)

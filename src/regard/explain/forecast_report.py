@@ -85,9 +85,7 @@ def _table(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _scores(name: str, scores: Mapping[str, Any], *, own: bool = False) -> dict[str, Any]:
-    values = [
-        "–" if scores.get(score) is None else METRICS[score].number(scores[score]) for score in SHOWN_SCORES
-    ]
+    values = ["–" if scores.get(score) is None else METRICS[score].number(scores[score]) for score in SHOWN_SCORES]
     return {"name": name, "values": values, "windows": scores["windows"], "own": own}
 
 

@@ -241,7 +241,9 @@ _ROWS = (
     Metric("mse", "MSE", "lower", "forecasts", digits=3, card="MSE", card_note="standardised values"),
     Metric("mae", "MAE", "lower", "forecasts", digits=3, card="MAE", card_note="standardised values"),
     Metric("smape", "sMAPE", "lower", "forecasts", unit="%", digits=1, highest=2.0, card="sMAPE"),
-    Metric("mase", "MASE", "lower", "forecasts", digits=3, card="MASE", card_note="below 1: better than seasonal naive"),
+    Metric(
+        "mase", "MASE", "lower", "forecasts", digits=3, card="MASE", card_note="below 1: better than seasonal naive"
+    ),
     Metric(
         "coverage",
         "coverage",

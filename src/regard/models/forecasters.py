@@ -90,9 +90,7 @@ class LinearForecaster(ForecastNetwork):
         super().__init__(config, context, horizon, quantiles, known)
         self.kernel = config.kernel if isinstance(config, DLinearConfig) else None
         self.remainder = QuantileHead(inputs=context, steps=horizon, quantiles=quantiles)
-        self.trend = (
-            None if self.kernel is None else QuantileHead(inputs=context, steps=horizon, quantiles=quantiles)
-        )
+        self.trend = None if self.kernel is None else QuantileHead(inputs=context, steps=horizon, quantiles=quantiles)
 
     def predict(
         self, past: Float[Tensor, "B L"], future: Float[Tensor, "B H"] | None, probe: Probe | None

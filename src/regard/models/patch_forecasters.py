@@ -200,9 +200,7 @@ class TransformerForecaster(PatchWriter):
 class RecurrentForecaster(PatchWriter):
     """The recurrent encoder-decoder, with attention to the past (Bahdanau et al. 2015) or through one vector (Sutskever et al. 2014)."""
 
-    def __init__(
-        self, config: ForecastRecurrentConfig, context: int, horizon: int, quantiles: int, known: int
-    ) -> None:
+    def __init__(self, config: ForecastRecurrentConfig, context: int, horizon: int, quantiles: int, known: int) -> None:
         super().__init__(config, context, horizon, quantiles, known)
         self.source, self.target = (
             SeriesFront(
@@ -247,9 +245,7 @@ class RecurrentForecaster(PatchWriter):
         return step
 
 
-def by_step(
-    weights: Float[Tensor, "B R N"], context: int, patch: int, stride: int
-) -> Float[Tensor, "B R L"]:
+def by_step(weights: Float[Tensor, "B R N"], context: int, patch: int, stride: int) -> Float[Tensor, "B R L"]:
     """Weights of patches spread evenly over their steps. What falls before the first step is left out, and each row sums to 1."""
     count = weights.shape[-1]
     length = (count - 1) * stride + patch

@@ -26,7 +26,13 @@ from regard.layers.fronts import TokenFront
 from regard.layers.linear import Linear
 from regard.layers.recurrent import PARTS, Cell, RecurrentStack, State
 from regard.layers.scores import SCORES, ScoreShape, inner_width
-from regard.models.config import LanguageRecurrentConfig, RecurrentBase, RecurrentConfig, RecurrentPairBase, RecurrentReaderBase
+from regard.models.config import (
+    LanguageRecurrentConfig,
+    RecurrentBase,
+    RecurrentConfig,
+    RecurrentPairBase,
+    RecurrentReaderBase,
+)
 from regard.models.network import EncoderDecoder, StepRecord
 from regard.models.state import RecurrentState
 from regard.ops.masks import additive

@@ -63,6 +63,11 @@ class RecurrentReaderBase(RecurrentBase):
         return self
 
     @property
+    def depth(self) -> tuple[int, int]:
+        """Layers of the encoder, and of the decoder, if there is one."""
+        return self.encoder_layers or self.layers, 0
+
+    @property
     def source_width(self) -> int:
         """Width of the encoder's states."""
         return self.encoder_width or self.width
@@ -83,6 +88,7 @@ class RecurrentPairBase(RecurrentReaderBase):
     """Inner width of the score, or of the space that it compares in; `width` if not given, of latent a quarter."""
     max_positions: int = Field(default=512, ge=1, le=65536)
     """The longest source of the score location; the others have no limit."""
+
     @model_validator(mode="after")
     def _check_attention(self) -> "RecurrentPairBase":
         if self.input_feeding and not self.attention:
@@ -133,8 +139,3 @@ class LanguageRecurrentConfig(RecurrentBase):
 
 class ClassifierRecurrentConfig(RecurrentReaderBase):
     """A recurrent encoder with a head for labels."""
-
-    @property
-    def depth(self) -> tuple[int, int]:
-        """Layers of the encoder, and of the decoder, which there is not."""
-        return self.encoder_layers or self.layers, 0

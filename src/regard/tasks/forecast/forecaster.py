@@ -53,7 +53,12 @@ class Forecaster:
     """The function that explains a series; `regard.load` sets it."""
 
     def __init__(
-        self, network: ForecastNetwork, config: ForecastBundle, scales: SeriesScales, *, bundle: OpenBundle | None = None
+        self,
+        network: ForecastNetwork,
+        config: ForecastBundle,
+        scales: SeriesScales,
+        *,
+        bundle: OpenBundle | None = None,
     ) -> None:
         self._resident = Resident(network)
         self.config, self.scales, self.bundle = config, scales, bundle
@@ -79,7 +84,10 @@ class Forecaster:
         return table
 
     def forecast(
-        self, series: "str | Path | SeriesTable | Mapping[str, Sequence[float]] | Sequence[Any]", *, repair: bool = False
+        self,
+        series: "str | Path | SeriesTable | Mapping[str, Sequence[float]] | Sequence[Any]",
+        *,
+        repair: bool = False,
     ) -> list[SeriesForecast]:
         """The forecast after the end of each series.
 
@@ -105,7 +113,9 @@ class Forecaster:
                 "expected the path of a CSV file, numbers by name, or lists of numbers: write [[112, 118, 132]]"
             )
         if self.config.known:
-            raise DataError(f"the model reads the known columns {', '.join(self.config.known)}; give a CSV file with them")
+            raise DataError(
+                f"the model reads the known columns {', '.join(self.config.known)}; give a CSV file with them"
+            )
         try:
             return series_of(rows, names)
         except (TypeError, ValueError) as error:

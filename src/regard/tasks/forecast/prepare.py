@@ -50,14 +50,14 @@ def prepare_series(data: SeriesData, base: SeriesScales | None = None) -> Prepar
     season = data.season or table.frequency.season
     parts = tuple(cut(len(one.values), data) for one in table.series)
     scales = _scales(table, parts, season, data.scale == "standard", base)
-    scaled = [
-        ScaledSeries.of(one, scales.series[one.name], scales.known, data.context) for one in table.series
-    ]
+    scaled = [ScaledSeries.of(one, scales.series[one.name], scales.known, data.context) for one in table.series]
     ends = [part.train for part in parts]
     examples = SeriesWindows(scaled, [one.name for one in table.series], ends, data.horizon)
     _refuse_short(table, parts, data, len(examples))
     too_short = sum(end < data.context + data.horizon for end in ends)
-    constant = [one.name for one, end in zip(table.series, ends, strict=True) if end and np.ptp(one.values[:end]) == 0.0]
+    constant = [
+        one.name for one, end in zip(table.series, ends, strict=True) if end and np.ptp(one.values[:end]) == 0.0
+    ]
     return PreparedSeries(
         _key(data), table, parts, scales, season, examples, (*table.notes, *_notes(constant, too_short)), too_short
     )

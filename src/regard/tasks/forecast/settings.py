@@ -104,7 +104,9 @@ class ForecastBundle(BundleSettings):
     @model_validator(mode="after")
     def _check_window(self) -> Self:
         check_window(self.model, self.context, self.horizon)
-        if any(not 0.0 < level < 1.0 for level in self.quantiles) or sorted(set(self.quantiles)) != list(self.quantiles):
+        if any(not 0.0 < level < 1.0 for level in self.quantiles) or sorted(set(self.quantiles)) != list(
+            self.quantiles
+        ):
             raise ValueError(f"quantiles {list(self.quantiles)} are not ascending between 0 and 1")
         Frequency.parse(self.frequency)
         return self
