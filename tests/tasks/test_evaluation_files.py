@@ -11,7 +11,10 @@ from regard.tasks.interface import EvaluationFiles
 from regard.tasks.table import TASKS
 
 NONE = {"src": None, "ref": None, "text": None, "data": None}
-GIVE = "give --src F --ref F for a translator, --text F for a language model, or --data F for a classifier"
+GIVE = (
+    "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, "
+    "or --series F for a forecaster"
+)
 
 
 def bundle(task: str) -> SimpleNamespace:
@@ -45,7 +48,7 @@ def test_a_task_of_an_extension_states_its_files_too(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(TASKS, "toy", toy)
     check("toy", "data", "text")
     check("classify", "data")
-    with pytest.raises(ConfigError, match="--data F for a classifier, or --data F --text F for a toy"):
+    with pytest.raises(ConfigError, match="--series F for a forecaster, or --data F --text F for a toy"):
         check("toy")
     with pytest.raises(BundleError, match="its task is to toy, not to classify; play"):
         check("toy", "data")
