@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.models.build import build_classifier, build_language_model, build_translator, count_model
+from regard.models.build import build_captioner, build_classifier, build_language_model, build_translator, count_model
 from regard.models.config import (
     MIXER_TRAITS,
     BagConfig,
+    CaptionerConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
     LabelsOf,
@@ -69,6 +70,9 @@ COUNTS = frozenset({"steppable"})
 # it looks at the source, and a step records where
 ATTENDS = frozenset({"attending"})
 
+
+# it looks at a picture: a step records where, in patches
+LOOKS = frozenset({"attending", "looking"})
 
 # convolutions by the Fourier transform: what must be zero is zero up to rounding
 TRANSFORMS = frozenset({"transforming"})
@@ -245,6 +249,69 @@ def _builder(config: ModelConfig, joint: bool = True) -> Build:
     return lambda vocabulary: build_translator(config, vocabulary, vocabulary, joint=joint)
 
 
+class ReadsPictures(nn.Module):
+    """A captioner behind the interface of the checks, whose sources are ids: each row is painted as a picture, pixel by pixel.
+
+    Padding is black, so rows of different lengths are pictures of one size.
+    """
+
+    SHAPE = (4, 8, 1)
+
+    def __init__(self, network: Any, pad: int) -> None:
+        super().__init__()
+        self.network, self._pad = network, pad
+        self.start_token, self.end_token, self.target_pad = network.start_token, network.end_token, network.target_pad
+
+    def painted(self, source: Tensor) -> Tensor:
+        """[B, S] ids -> [B, 1, 4, 8] pixels"""
+        height, width, channels = self.SHAPE
+        values = torch.where(source == self._pad, 0.0, (source + 1.0) / self._pad)
+        room = height * width
+        assert not values[:, room:].any(), f"no room for {source.shape[1]} ids"
+        values = values.to(next(self.parameters()).dtype)
+        filled = nn.functional.pad(values, (0, max(0, room - source.shape[1])))[:, :room]
+        return filled.view(-1, channels, height, width)
+
+    @property
+    def patches(self) -> int:
+        return int(self.network.source.tokens)
+
+    def forward(self, source: Tensor, target_in: Tensor, probe: Any = None) -> Tensor:
+        return self.network(self.painted(source), target_in, probe)  # type: ignore[no-any-return]
+
+    def hidden(self, source: Tensor, target_in: Tensor, probe: Any = None) -> Tensor:
+        return self.network.hidden(self.painted(source), target_in, probe)  # type: ignore[no-any-return]
+
+    def project(self, hidden: Tensor) -> Tensor:
+        return self.network.project(hidden)  # type: ignore[no-any-return]
+
+    def output_table(self) -> Tensor:
+        return self.network.output_table()  # type: ignore[no-any-return]
+
+    def start(self, source: Tensor, prefix: Tensor | None = None) -> Any:
+        return self.network.start(self.painted(source), prefix)
+
+    def step(self, tokens: Tensor, state: Any, record: bool = False) -> Any:
+        return self.network.step(tokens, state, record)
+
+
+def _captioners() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+    variants: dict[str, dict[str, Any]] = {
+        "convolution": {"convolutions": 1, "convolution_width": 4, "layers": 2},
+        "patches-relative": {"tokenizer": "patches", "patch": 2, "positions": "relative", "tie": False},
+        "patches-sinusoidal": {"tokenizer": "patches", "patch": 1, "patch_positions": "sinusoidal"},
+    }
+    for name, options in variants.items():
+        config = CaptionerConfig(**{**size, **options})
+        searched = SEARCHED if name == "convolution" else TRANSLATES
+        yield ModelCase(f"captioner-{name}", _picture_reader(config), searched | LOOKS)
+
+
+def _picture_reader(config: ModelConfig) -> Build:
+    return lambda vocabulary: ReadsPictures(build_captioner(config, ReadsPictures.SHAPE, vocabulary), vocabulary - 1)
+
+
 def _labelling() -> Iterator[ModelCase]:
     size: dict[str, Any] = {"layers": 2, "width": 16, "dropout": 0.0, "max_positions": 32}
     transformer = {**size, "heads": 2, "feed_forward": 24}
@@ -284,6 +351,7 @@ CASES: tuple[ModelCase, ...] = (
     *_mixing_translators(),
     *_recurrent(),
     *_language_models(),
+    *_captioners(),
 )
 LABELLING: tuple[ModelCase, ...] = tuple(_labelling())
 """Classifiers and taggers: they say labels, not tokens, and are not searched."""

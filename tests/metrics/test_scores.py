@@ -85,9 +85,10 @@ def test_scores_as_a_line() -> None:
 
 
 def test_what_can_be_tested_is_counted_by_sentence() -> None:
-    assert counted_names() == ("bleu", "chrf", "ter", "exact_match", "accuracy", "f1")
+    assert counted_names() == ("bleu", "chrf", "ter", "exact_match", "cider", "accuracy", "f1")
     assert metric_choices() == (
-        "bleu (the default), chrf, ter or exact_match of translations, accuracy (the default) or f1 of labels"
+        "bleu (the default), chrf, ter or exact_match of translations, cider (the default) of captions, "
+        "accuracy (the default) or f1 of labels"
     )
 
 

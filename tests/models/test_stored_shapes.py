@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from regard.models.build import build_classifier, build_language_model, build_translator, count_model
+from regard.models.build import build_captioner, build_classifier, build_language_model, build_translator, count_model
 from regard.models.config import (
+    CAPTIONERS,
     CLASSIFIERS,
     LANGUAGE_MODELS,
     MIXER_TRAITS,
@@ -20,6 +21,7 @@ from regard.models.config import (
 from regard.models.shapes import (
     RELATIVE_BUCKETS,
     Shapes,
+    captioner_shapes,
     classifier_shapes,
     language_model_shapes,
     table_shapes,
@@ -83,6 +85,32 @@ def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: 
     config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
     network = build_translator(config, source, target, joint)
     assert translator_shapes(config, source, target, joint) == stored(network)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    transformers(),
+    depth,
+    st.booleans(),
+    st.sampled_from(["convolution", "patches"]),
+    st.sampled_from(["learned", "none"]),
+    st.integers(1, 3),
+    st.sampled_from([1, 3]),
+)
+def test_captioners(
+    values: Any, encoder: Any, tie: bool, tokenizer: str, places: str, size: int, channels: int
+) -> None:
+    front = {
+        "tokenizer": tokenizer,
+        "patch": size,
+        "convolutions": size,
+        "convolution_width": 5,
+        "kernel": 2 * size - 1,
+    }
+    layers = {"encoder_layers": encoder, "tie": tie, "patch_positions": places, **causal_decoder(values)}
+    config = CAPTIONERS["transformer"].parse({**values, **front, **layers, "max_positions": 64})
+    network = build_captioner(config, (9, 6, channels), 7)
+    assert captioner_shapes(config, (9, 6, channels), 7) == stored(network)
 
 
 @settings(max_examples=30, deadline=None)

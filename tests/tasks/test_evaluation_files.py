@@ -10,10 +10,10 @@ from regard.tasks.evaluation_files import check_files
 from regard.tasks.interface import EvaluationFiles
 from regard.tasks.table import TASKS
 
-NONE = {"src": None, "ref": None, "text": None, "data": None}
+NONE = dict.fromkeys(("src", "ref", "text", "data", "images", "captions", "series"))
 GIVE = (
     "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, "
-    "or --series F for a forecaster"
+    "--images F for a classifier of pictures, --captions F for a captioner, or --series F for a forecaster"
 )
 
 
@@ -41,6 +41,13 @@ def test_flags_of_another_task_name_it(task: str) -> None:
         else:
             with pytest.raises(BundleError, match=f"run: its task is to {task}, not to {other}; use `regard {task}`"):
                 check(task, *flags)
+
+
+def test_the_folder_of_captioned_pictures_may_be_given() -> None:
+    check("caption", "captions")
+    check("caption", "captions", "images")
+    with pytest.raises(BundleError, match="its task is to caption, not to classify_images; use `regard caption`"):
+        check("caption", "images")
 
 
 def test_a_task_of_an_extension_states_its_files_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,9 @@
-"""`regard classify`: prints the label of each input line, or of each word of it."""
+"""`regard classify`: prints the label of each input line, of each word of it, or of each picture that is named."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,11 +11,18 @@ if TYPE_CHECKING:
     from regard.cli.lines import LineResult
     from regard.tasks.classify.classifier import Classification, Classifier
     from regard.tasks.classify.tagger import Tagger, Tagging
+    from regard.tasks.classify_images.classifier import PictureClassifier
 
 
 def classify(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
-    input_file: Annotated[str, typer.Option("-i", "--input", help="Texts, one a line; - is stdin.")] = "-",
+    pictures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PICTURE ..]", help="For a classifier of pictures: PNG or JPEG files."),
+    ] = None,
+    input_file: Annotated[
+        str, typer.Option("-i", "--input", help="Texts, or paths of pictures, one a line; - is stdin.")
+    ] = "-",
     output_file: Annotated[
         str | None,
         typer.Option(
@@ -25,17 +32,98 @@ def classify(
     as_json: Annotated[bool, typer.Option("--json", help="One object a line, with every probability.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
-    """Print the label of each line; where words have labels, each word with its label, and a blank line after each text."""
+    """Print the label of each line; where words have labels, each word with its label, and a blank line after each text.
+
+    Of pictures, print each path with its label and the probability of that.
+    """
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
     from regard.cli.lines import process_lines, quiet_if_typed
     from regard.data.readers import display_name
+    from regard.errors import ConfigError
+    from regard.tasks.bundles import read_config
     from regard.tasks.load import load_classifier
 
     path = find_bundle(bundle)
+    of_pictures = read_config(path).task == "classify_images"
+    if pictures and not of_pictures:
+        raise ConfigError(
+            f'{pictures[0]}: {bundle} classifies texts; the text is piped, echo "TEXT" | regard classify DIR, '
+            "or read from a file, regard classify DIR -i FILE"
+        )
+    if of_pictures:
+        _classify_pictures(path, pictures or [], input_file, output_file, as_json, device)
+        return
     with quiet_if_typed(input_file):
         processor = ClassifyLines(load_classifier(path, device), as_json, display_name(input_file))
         process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
+
+
+def _classify_pictures(
+    path: Path, pictures: list[str], input_file: str, output_file: str | None, as_json: bool, device: str
+) -> None:
+    """Classify these pictures; without any, those whose paths are the lines of the input. An unreadable one is an error at the end."""
+    from regard.bundle.manifest import identity
+    from regard.cli.lines import process_lines, quiet_if_typed
+    from regard.cli.streams import open_output
+    from regard.errors import DataError
+    from regard.tasks.load import load_picture_classifier
+
+    with quiet_if_typed("" if pictures else input_file):
+        processor = ClassifyPictures(load_picture_classifier(path, device), as_json)
+        if pictures:
+            results = processor.process(0, list(range(len(pictures))), pictures)
+            with open_output(output_file) as stream:
+                stream.writelines(result.lines for result in results)
+        else:
+            process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
+    if processor.unread:
+        count = len(processor.unread)
+        raise DataError(
+            f"{processor.unread[0]}; pictures that cannot be read, here {count:,}, are empty lines in the output"
+        )
+
+
+@dataclass(frozen=True)
+class ClassifyPictures:
+    """Classifies the pictures whose paths are lines: a `LineProcessor`."""
+
+    classifier: "PictureClassifier"
+    as_json: bool
+    unread: list[str] = field(default_factory=list)
+    """The errors of pictures that cannot be read."""
+
+    name = "classifying"
+    max_batch_width = None  # the classifier batches by itself
+
+    def parse(self, first: int, lines: list[str]) -> list[str]:
+        """The lines unchanged."""
+        return lines
+
+    def width(self, line: str) -> int:
+        """1: all pictures are equally large."""
+        return 1
+
+    def process(self, first: int, places: list[int], lines: list[str]) -> "list[LineResult]":
+        """The label of each picture; an empty line for one that cannot be read."""
+        from regard.cli.lines import LineResult
+        from regard.data.pictures import read_picture
+        from regard.errors import DataError, shown
+        from regard.files import to_json_line
+
+        arrays: dict[int, Any] = {}
+        for number, line in enumerate(lines):
+            try:
+                arrays[number] = read_picture(line)
+            except DataError as error:
+                self.unread.append(str(error))
+        results = [LineResult("\n")] * len(lines)
+        for number, made in zip(arrays, self.classifier.classify(list(arrays.values())), strict=True):
+            prediction = replace(made, picture=lines[number])
+            label, probability = prediction.label, prediction.probabilities[prediction.label]
+            plain = f"{shown(prediction.picture)}\t{shown(label)}\t{probability:.4f}\n"
+            results[number] = LineResult(to_json_line(asdict(prediction)) if self.as_json else plain)
+        return results
 
 
 @dataclass(frozen=True)

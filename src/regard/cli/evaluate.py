@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regard.tasks.interface import Task
     from regard.training.objective import Evaluation
 
-HIDDEN = ("set", "decoding_seconds", "engine", "texts")  # metrics of a run, not of a test set
+HIDDEN = ("set", "decoding_seconds", "engine", "texts", "pictures")  # metrics of a run, not of a test set
 BEAM, ALPHA, DEVICE, ENGINE, PRECISION = 5, 1.0, "cpu", "auto", "float32"
 
 
@@ -33,6 +33,16 @@ def evaluate(
     text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
     data: Annotated[
         str | None, typer.Option(help="For a classifier: lines of text, tab, label; or of token, tab, label.")
+    ] = None,
+    images: Annotated[
+        str | None,
+        typer.Option(help="For a classifier of pictures: a folder with a folder for each class, .npz, idx, or .tsv."),
+    ] = None,
+    captions: Annotated[
+        str | None,
+        typer.Option(
+            help="For a captioner: lines of picture, tab, caption (.tsv), or .jsonl; --images is their folder."
+        ),
     ] = None,
     series: Annotated[
         str | None,
@@ -90,6 +100,8 @@ def evaluate(
         "refs": ref or [],
         "text": text,
         "data": data,
+        "images": images,
+        "captions": captions,
         "series": series,
         "repair": repair,
         "baselines": baseline or [],
@@ -135,7 +147,19 @@ def _refuse_model_flags(bundle: Path | None, given: dict[str, Any]) -> None:
     if bundle is not None:
         raise ConfigError(f"{bundle}: no model is needed to score --hyp; leave out one of the two")
     defaults = {"beam": BEAM, "alpha": ALPHA, "device": DEVICE, "engine": ENGINE, "precision": PRECISION}
-    for name in ("src", "text", "data", "series", "gold_align", "align_method", "output", *defaults):
+    for name in (
+        "src",
+        "text",
+        "data",
+        "images",
+        "captions",
+        "series",
+        "repair",
+        "gold_align",
+        "align_method",
+        "output",
+        *defaults,
+    ):
         if given[name] != defaults.get(name):
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option} {given[name]}: --hyp is scored without a model; leave it out, or give DIR")
@@ -165,9 +189,8 @@ def _evaluate_model(
         raise ConfigError(
             f"--align-method {align_method}: it is judged by gold alignments; give --gold-align F, or leave it out"
         )
-    refuse_own_input(
-        output, flags["src"], *flags["refs"], flags["text"], flags["data"], flags["series"], flags["gold_align"]
-    )
+    inputs = [flags[name] for name in ("src", "text", "data", "images", "captions", "series", "gold_align")]
+    refuse_own_input(output, *inputs, *flags["refs"])
     flags["alignment"] = read_method(align_method, "--align-method")
     task = TASKS[opened.config.task]
     if output is not None and task.results.columns is None:

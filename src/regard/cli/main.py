@@ -9,14 +9,17 @@ import typer
 
 from regard.cli import (
     align,
+    caption,
     classify,
     compare,
     data,
     demo,
     evaluate,
     explain,
+    export,
     forecast,
     generate,
+    import_model,
     info,
     init,
     ls,
@@ -60,6 +63,7 @@ app.command("resume")(with_extensions(resume.resume))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
+app.command("caption")(with_extensions(caption.caption))
 app.command("forecast")(with_extensions(forecast.forecast))
 app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
@@ -71,6 +75,8 @@ app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
+app.command("export")(with_extensions(export.export))
+app.command("import")(with_extensions(import_model.import_model))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")
@@ -93,7 +99,7 @@ def run() -> None:
     threading.excepthook = report_thread_failure
     try:
         with shown_activities():
-            code = app(standalone_mode=False)
+            code = app.of_verb(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
         flush_output()
     except SystemExit as stop:
         code = stop.code

@@ -47,6 +47,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.training.checkpoint import checkpoint_name
 
     data = getattr(config, "data", None)
+    if config.task == "caption" and getattr(data, "captions", None) is None:
+        print_status("no captions given: training on the scenes corpus, generated pictures of shapes")
     if isinstance(data, PairData) and not data.training_corpora:
         print_status("no data given: training on the pocket corpus, French to English")
     with TrainingProgress(training_unit(config.task)) as progress:

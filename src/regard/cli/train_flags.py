@@ -35,7 +35,8 @@ class TrainFlags:
         Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; `regard init` prints all.")
     ] = None
     task: Annotated[
-        str | None, typer.Option(help="What the model is for: translate (the default), generate, classify or forecast.")
+        str | None,
+        typer.Option(help="What the model is for: translate (the default), generate, classify, caption or forecast."),
     ] = None
     text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None
     valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None
@@ -46,6 +47,26 @@ class TrainFlags:
     ] = None
     valid_data: Annotated[str | None, typer.Option(help="Validation lines; without them a tenth.")] = None
     test_data: Annotated[str | None, typer.Option(help="Lines that the classifier is judged by in the end.")] = None
+    images: Annotated[
+        str | None,
+        typer.Option(
+            help="To classify pictures: a folder with a folder for each class, .npz, idx, .tsv. To caption: the folder of the pictures."
+        ),
+    ] = None
+    valid_images: Annotated[str | None, typer.Option(help="Validation pictures; without them a tenth.")] = None
+    test_images: Annotated[str | None, typer.Option(help="Pictures that the classifier is judged by in the end.")] = (
+        None
+    )
+    captions: Annotated[
+        str | None,
+        typer.Option(help="To caption: lines of picture, tab, caption (.tsv), or .jsonl; several a picture allowed."),
+    ] = None
+    valid_captions: Annotated[
+        str | None, typer.Option(help="Validation captions; without them a tenth of the pictures.")
+    ] = None
+    test_captions: Annotated[str | None, typer.Option(help="Captions that the captioner is judged by in the end.")] = (
+        None
+    )
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None
     series: Annotated[
         str | None, typer.Option(help="To forecast: series in a CSV file, wide or as unique_id, ds, y (.gz too).")
@@ -97,6 +118,12 @@ class TrainFlags:
                 "valid_labelled": self.valid_data,
                 "test_labelled": self.test_data,
                 "labels_of": self.labels_of,
+                "images": self.images,
+                "valid_images": self.valid_images,
+                "test_images": self.test_images,
+                "captions": self.captions,
+                "valid_captions": self.valid_captions,
+                "test_captions": self.test_captions,
                 "series": self.series,
                 "targets": self.target or None,
                 "horizon": self.horizon,

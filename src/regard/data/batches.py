@@ -29,7 +29,8 @@ class Batch:
     """A batch of examples, padded on the right."""
 
     source: Tensor
-    """[R B, S] x1 .. xm, end mark; padded with the source's pad id. The first reading of every example, then the second."""
+    """[R B, S] x1 .. xm, end mark; padded with the source's pad id. The first reading of every example, then the second.
+    Of pictures, [R B, C, H, W] their pixels."""
 
     target_in: Tensor
     """[B, T] start token (the target's pad id), y1 .. yn; padded with the same id."""
@@ -47,6 +48,8 @@ class Batch:
     """[R B, T, S] the attention that each token of `target_out` should pay to each of `source`, where alignments are given. A row sums
     to 1, or to 0 without a link."""
 
+    mixture: Tensor | None = None
+    """[R B, L] the expected probability of each label, where an example is a mixture of two (mixup)."""
     known: Tensor | None = None
     """[B, L + H, F] the known columns of a forecast, past and future. `source` [B, L] and `target_out` [B, H] are values then."""
 
@@ -58,6 +61,7 @@ class Batch:
             target_in=self.target_in.to(device),
             target_out=self.target_out.to(device),
             alignment=None if self.alignment is None else self.alignment.to(device),
+            mixture=None if self.mixture is None else self.mixture.to(device),
             known=None if self.known is None else self.known.to(device),
         )
 

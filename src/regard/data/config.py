@@ -201,6 +201,48 @@ class LabelledData(Settings):
         return self
 
 
+class PictureSize(Settings):
+    """The size that pictures are brought to."""
+
+    height: int | None = Field(default=None, ge=1, le=1024)
+    """Height of all pictures in pixels; not given, the width or that of most pictures, at most 64."""
+
+    width: int | None = Field(default=None, ge=1, le=1024)
+    """Width of all pictures in pixels; not given, the height or that of most pictures, at most 64."""
+
+    colour: bool | None = None
+    """Whether pictures have three colours or are grey; not given, three if any picture has."""
+
+    fit: Literal["crop", "pad", "stretch"] = "crop"
+    """How a picture of another shape is brought to the size: cut at the sides, bordered with black, or stretched."""
+
+
+class ImageData(PictureSize):
+    """Labelled pictures."""
+
+    images: str | None = Field(default=None, examples=["pictures"])
+    """Labelled pictures: a folder with a folder for each class, .npz, idx (.gz too), or a .tsv of path and label."""
+
+    valid_images: str | None = None
+    """Labelled validation pictures. By default a random tenth of `images`, at most 5,000, is held out."""
+
+    test_images: str | None = None
+    """Labelled test pictures, which are scored when training ends. By default the validation pictures."""
+
+    label_names: tuple[str, ...] = ()
+    """Names for the labels 0, 1, 2 .. of a file that numbers them, in this order."""
+
+    seed: int = Field(default=1, ge=0)
+    """Seed that chooses the held-out pictures."""
+
+    @model_validator(mode="after")
+    def _no_standard_input(self) -> Self:
+        for name in ("images", "valid_images", "test_images"):
+            if getattr(self, name) == STDIN:
+                raise ValueError(f"{name} = '-': pictures are read from files and folders, not from standard input")
+        return self
+
+
 def check_standard_input(inputs: Sequence[str | None], tests: Sequence[str | None]) -> None:
     """Refuse standard input that would be read twice, or as a test text."""
     if STDIN in tests:

@@ -89,7 +89,7 @@ class PairExamples:
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         lines = [int(self.corpus.lines[number % len(self.corpus)]) for batch in batches for number in batch]
-        return f"training lines {_first_few(origins(self._parts, lines) if len(self._parts) > 1 else lines)}"
+        return f"training lines {first_few(origins(self._parts, lines) if len(self._parts) > 1 else lines)}"
 
 
 class ContextExamples:
@@ -130,7 +130,7 @@ class ContextExamples:
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         starts, _ = self._cut(seed, epoch)
-        return f"contexts from training tokens {_first_few([int(starts[number]) + 1 for batch in batches for number in batch])} on"
+        return f"contexts from training tokens {first_few([int(starts[number]) + 1 for batch in batches for number in batch])} on"
 
     def _cut_now(self, seed: int, epoch: int) -> tuple[Numbers, Numbers]:
         """(start, length) of each context. Together the contexts cover all tokens."""
@@ -182,8 +182,8 @@ class LabelledExamples:
         return self.corpus.labels[chosen][:, None]
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        return f"training lines {_first_few([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
+        return f"training lines {first_few([int(self.corpus.lines[number]) for batch in batches for number in batch])}"
 
 
-def _first_few(items: Sequence[int | str]) -> str:
+def first_few(items: Sequence[int | str]) -> str:
     return ", ".join(map(str, items[:5])) + (", .." if len(items) > 5 else "")

@@ -6,10 +6,12 @@ A constraint that cannot be met is dropped with a warning. It does not stop the 
 import difflib
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from regard.errors import DataError, InputTypeError, SearchError
 from regard.search.constraints import Constraints
+from regard.search.options import SearchOptions
 from regard.search.phrases import Phrases, contains
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import Vocabulary
@@ -99,6 +101,17 @@ class TextConstraints:
             complaint = f"the phrases of text {number + 1} need {needed} tokens, above its longest output, {limit}"
             phrases = []
         return prefix, phrases, complaint
+
+
+def search_constraints(
+    tokenizer: Tokenizer, constraints: TextConstraints, limits: Sequence[int], options: SearchOptions
+) -> Constraints:
+    """The constraints of a search, in tokens, with the suppressed pieces of the options. limits: see `in_tokens`."""
+    if constraints.phrases and options.kind != "beam":
+        raise SearchError(f"phrases are for beam search, not for {options.kind}: leave one of the two out")
+    if not constraints and not options.suppress:
+        return Constraints()
+    return replace(constraints.in_tokens(limits), suppressed=suppressed_ids(tokenizer.vocabulary, options.suppress))
 
 
 def suppressed_ids(vocabulary: Vocabulary, pieces: Sequence[str]) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from regard.search.hypothesis import Hypothesis
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -29,3 +31,15 @@ def by_utility(utilities: Sequence[float], samples: Sequence[str]) -> list[int]:
     """The indices of the distinct samples, the largest utility first; ties in order."""
     first = {sample: number for number, sample in reversed(list(enumerate(samples)))}
     return sorted(first.values(), key=lambda number: (-utilities[number], number))
+
+
+def least_risk(
+    samples: Sequence[Hypothesis], decode: Callable[[Sequence[int]], str], nbest: int
+) -> tuple[list[Hypothesis], list[float]]:
+    """Of a source's samples the `nbest` different ones of the largest expected utility, by chrF, and the utilities."""
+    from regard.metrics.pairwise import chrf_matrix
+
+    texts = [decode(hypothesis.tokens) for hypothesis in samples]
+    values = expected_utilities(texts, chrf_matrix)
+    best = by_utility(values, texts)[:nbest]
+    return [samples[number] for number in best], [values[number] for number in best]

@@ -1,8 +1,8 @@
-"""`Runner`, the torch engine: search and teacher forcing on one batch of ids.
+"""`Runner`, the torch engine: search and teacher forcing on one batch of sources: ids or pictures.
 
 Another engine must return the same results for `search`.
 
-Shapes: B sentences, S source with end mark, T target with end mark, D width, V outputs, L decoder layers, H heads.
+Shapes: B sources, S ids of a source with end mark, T target with end mark, D width, V outputs, L decoder layers, H heads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from regard.engine.batching import padded
 from regard.engine.parallel import in_threads
 from regard.engine.resident import Evaluable, Resident
 from regard.engine.shortlist import ShortlistedStepper
+from regard.engine.sources import Sources
 from regard.errors import SearchError
 from regard.ops.probe import Probe
 from regard.search.constraints import Constraints
@@ -38,7 +39,7 @@ class Network(Stepper[Any], Evaluable, Protocol):
     """A network with steps for search and with teacher forcing."""
 
     def hidden(self, source: Tensor, target_in: Tensor, probe: Probe | None = None) -> Tensor:
-        """(source [B, S], target_in [B, T]) -> [B, T, D]"""
+        """(source [B, ..], target_in [B, T]) -> [B, T, D]"""
         ...
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -50,7 +51,8 @@ class Network(Stepper[Any], Evaluable, Protocol):
 class SearchBatch:
     """Sources that are searched together."""
 
-    sources: Sequence[Ids]
+    sources: Sequence[Any]
+    """Ids without end mark, or pictures."""
     limits: Sequence[int]
     """The maximum output length of each, in tokens."""
     numbers: Sequence[int]
@@ -61,11 +63,11 @@ class SearchBatch:
 
 
 class Runner:
-    """Runs a resident network. Sources and targets are ids without end marks."""
+    """Runs a resident network. Targets are ids without end marks; `sources` knows what sources are."""
 
-    def __init__(self, resident: Resident[Network], *, source_pad: int, target_pad: int) -> None:
+    def __init__(self, resident: Resident[Network], *, sources: Sources, target_pad: int) -> None:
         self._resident = resident
-        self._source_pad, self._target_pad = source_pad, target_pad
+        self._sources, self._target_pad = sources, target_pad
 
     @property
     def device(self) -> torch.device:
@@ -115,14 +117,14 @@ class Runner:
             options,
             limits=batch.limits,
             numbers=batch.numbers,
-            source_lengths=[len(ids) for ids in batch.sources],  # without the end mark, which needs no coverage
+            source_lengths=[self._sources.length(source) for source in batch.sources],
             constraints=constraints,
             watch=watch,
             interruption=interruption,
         )
         return hypotheses if shortlisted is None else shortlisted.in_ids(hypotheses)
 
-    def exact(self, source: Ids, options: SearchOptions, *, limit: int, watch: BranchWatcher) -> Hypothesis:
+    def exact(self, source: Any, options: SearchOptions, *, limit: int, watch: BranchWatcher) -> Hypothesis:
         """The most probable hypothesis for one source, by exact search; `watch` gets every expansion."""
         interruption = Interruption.of(options.time_limit, None)
         with self._resident.evaluating() as network:
@@ -138,7 +140,7 @@ class Runner:
         return hypothesis
 
     def forced(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], probe: Probe | None = None, *, gradients: bool = False
+        self, sources: Sequence[Any], targets: Sequence[Ids], probe: Probe | None = None, *, gradients: bool = False
     ) -> Tensor:
         """[B, T, D]: the last hidden states by teacher forcing, which `project` maps to the logits of each token and of the end mark.
 
@@ -153,7 +155,7 @@ class Runner:
             probe.require_matches()
         return hidden
 
-    def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+    def score(self, sources: Sequence[Any], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target and of the end mark, by teacher forcing."""
         with self._resident.evaluating() as network:
             hidden = self.forced(sources, targets)
@@ -174,6 +176,6 @@ class Runner:
         values = iter(logprobs.tolist())
         return [[next(values) for _ in ids] for ids in expected]
 
-    def _source(self, network: Network, sources: Sequence[Ids]) -> Tensor:
-        """[B, S]"""
-        return padded([[*ids, network.end_token] for ids in sources], self._source_pad, self.device)
+    def _source(self, network: Network, sources: Sequence[Any]) -> Tensor:
+        """[B, ..]"""
+        return self._sources.tensor(sources, network.end_token, self.device)

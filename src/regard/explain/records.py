@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from regard.explain.captions import CaptionMaps
     from regard.explain.explanation import Explanation
+    from regard.explain.pictures import PictureExplanation
 
 Link = tuple[int, int]  # (source word, target word), both counted from 0
 Row = Mapping[str, Any]  # a line of the results file, or a validation sample
@@ -107,6 +109,29 @@ class Transitions:
 
 
 @dataclass(frozen=True)
+class PictureResult:
+    """One classified picture beside its label."""
+
+    picture: str  # its file, or the file and its number there
+    png: str  # in base64
+    expected: str
+    found: str
+    probability: float  # of the found label
+    probability_of_expected: float
+
+
+@dataclass(frozen=True)
+class PictureViews:
+    """The pictures of a classifier's report."""
+
+    worst: Sequence[PictureResult]  # the wrong ones, the surest first
+    cells: Mapping[
+        str, PictureResult
+    ]  # "row,column" of the confusion matrix -> the picture that the model was surest of
+    explained: "Sequence[PictureExplanation]"  # what the network saw in the worst
+
+
+@dataclass(frozen=True)
 class ForecastViews:
     """The views of a forecaster's report, as the page reads them."""
 
@@ -142,4 +167,6 @@ class Report:
     beam_tree: SearchTree | None = None
     explanation: "Explanation | None" = None  # of one sentence
     transitions: Transitions | None = None  # of a Markov model
+    pictures: PictureViews | None = None  # of a classifier of pictures
+    captioned: "Sequence[CaptionMaps]" = ()  # pictures of a captioner
     forecasts: ForecastViews | None = None  # of a forecaster

@@ -24,7 +24,8 @@ MAP_CELLS = 10_000  # larger alignment maps are unreadable on a page
 # In the order of their imports: a module comes after those that it uses.
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
-    *("curves.js", "flow.js", "confusion.js", "transitions.js", "forecasts.js"),
+    *("curves.js", "flow.js", "confusion.js", "transitions.js", "maps.js", "thumbnails.js", "wordmaps.js"),
+    "forecasts.js",
     *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
@@ -80,8 +81,14 @@ def page_data(report: Report) -> dict[str, Any]:
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
     }
+    pictures = to_json_types(report.pictures, packed=True, cut=False)
     explanation = None if report.explanation is None else limit_computation(report.explanation)
-    return {**to_json_types(data), "explanation": to_json_types(explanation, packed=True)}
+    return {
+        **to_json_types(data),
+        "explanation": to_json_types(explanation, packed=True),
+        "pictures": pictures,
+        "captioned": to_json_types(report.captioned, packed=True, cut=False),
+    }
 
 
 def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:

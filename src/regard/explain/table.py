@@ -5,15 +5,26 @@ from typing import Any
 
 from regard.bundle.opened import OpenBundle
 from regard.errors import RegardError
+from regard.explain.caption_report import add_caption_views
+from regard.explain.captions import explain_caption
 from regard.explain.explain import explain
 from regard.explain.forecast_report import add_forecast_views
+from regard.explain.picture_page import add_picture_views
+from regard.explain.pictures import explain_picture
 from regard.explain.records import Report
+from regard.explain.text import explain_text
 from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
 from regard.settings import Record
-from regard.tasks.run_files import ForecastRow, TranslationRow
+from regard.tasks.run_files import CaptionRow, ForecastRow, PictureRow, TranslationRow
 
-EXPLAINERS: dict[str, Callable[..., Any]] = {"translate": explain}
+EXPLAINERS: dict[str, Callable[..., Any]] = {
+    "translate": explain,
+    "generate": explain_text,
+    "classify": explain_text,
+    "classify_images": explain_picture,
+    "caption": explain_caption,
+}
 """Task -> the function that explains one input."""
 
 ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], Report]
@@ -22,12 +33,19 @@ ReportPage = Callable[[Report, Sequence[Mapping[str, Any]], OpenBundle | None], 
 REPORT_PAGES: dict[str, ReportPage] = {
     "translate": add_translation_views,
     "generate": add_language_views,
+    "classify_images": add_picture_views,
+    "caption": add_caption_views,
     "forecast": add_forecast_views,
 }
 """Task -> the function that adds its views to the report of a run."""
 
 
-ROWS: dict[str, type[Record]] = {"translate": TranslationRow, "forecast": ForecastRow}
+ROWS: dict[str, type[Record]] = {
+    "translate": TranslationRow,
+    "classify_images": PictureRow,
+    "caption": CaptionRow,
+    "forecast": ForecastRow,
+}
 """Task -> the record of a line of its result file, where the views of the report read more of it than text."""
 
 

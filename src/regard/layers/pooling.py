@@ -1,13 +1,19 @@
 """Pooling: one vector for a sequence of hidden states, and the table of its names in `model.pooling`.
 
+`AttentionPooling` has weights, so a network builds it; the others are functions.
+
 Shapes: B batch, S tokens, D width.
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
+
+from regard.layers.roles import Role
+from regard.ops.probe import Probe
 
 
 def mean_pooling(x: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> Float[Tensor, "B D"]:
@@ -32,3 +38,24 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "class": class_pooling,
 }
 """Every pooling by its name in `model.pooling`."""
+
+
+class AttentionPooling(nn.Module):
+    """sum over tokens of softmax(x w)_s x_s: a learned query asks every token how much it matters (CCT: Hassani et al. 2021, eq. 4)."""
+
+    roles: ClassVar[dict[str, Role]] = {"query": "vector"}
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.empty(width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Begin near the mean of all tokens."""
+        nn.init.normal_(self.query, std=0.02)
+
+    def forward(self, x: Float[Tensor, "B S D"], probe: Probe | None = None) -> Float[Tensor, "B D"]:
+        weights = torch.softmax(x @ self.query, dim=1)  # [B, S]
+        if probe is not None:
+            weights = probe.see("weights", weights)
+        return torch.einsum("bs,bsd->bd", weights, x)

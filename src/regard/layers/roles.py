@@ -22,6 +22,7 @@ TORCH_ROLES: dict[type[nn.Module], dict[str, Role]] = {
     nn.Linear: {"weight": "matrix", "bias": "vector"},
     nn.LayerNorm: {"weight": "vector", "bias": "vector"},
     nn.Conv1d: {"weight": "vector", "bias": "vector"},
+    nn.Conv2d: {"weight": "vector", "bias": "vector"},
 }
 """The roles of parameters of torch's classes and their subclasses. Recurrent layers follow the rule for undeclared parameters."""
 

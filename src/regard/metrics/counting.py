@@ -96,6 +96,18 @@ def counted_ter(options: MatchOptions) -> CountedMetric:
     return _counted_by_sacrebleu("ter", TER(), options)
 
 
+def counted_cider(_options: MatchOptions) -> CountedMetric:
+    """CIDEr-D, the mean over the pictures. The weights of words are those of all references, in every resampled test set."""
+    from regard.metrics.cider import cider
+
+    def count(hypotheses: Sequence[str], *references: Sequence[str | None]) -> SentenceCounts:
+        import numpy as np
+
+        return np.stack([cider(hypotheses, references), np.ones(len(hypotheses))], axis=1)
+
+    return CountedMetric("cider", count, _ratio)
+
+
 def counted_accuracy(_options: MatchOptions) -> CountedMetric:
     """The share of correct labels. A text has one label, or several separated by tabs."""
     return CountedMetric("accuracy", _count_correct_labels, _ratio)

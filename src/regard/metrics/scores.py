@@ -21,6 +21,7 @@ from regard.metrics.counting import (
     counted_accuracy,
     counted_bleu,
     counted_chrf,
+    counted_cider,
     counted_f1,
     counted_ter,
     equal_sentences,
@@ -44,7 +45,7 @@ class Metric:
     """The name as shown, such as "BLEU"."""
     better: Literal["higher", "lower"] = "higher"
     judges: str = "translations"
-    """The kind of output it scores: "translations", "labels", "text", "alignments", "forecasts", or a task's own."""
+    """The kind of output it scores: "translations", "captions", "labels", "text", "alignments", "forecasts", or a task's own."""
     unit: Literal["", "%"] = ""
     """A score in "%" is stored as 0 to 1 and shown times 100."""
     digits: int = 2
@@ -189,6 +190,7 @@ _ROWS = (
         compute=exact_match,
         sentence_scores=equal_sentences,
     ),
+    Metric("cider", "CIDEr", judges="captions", highest=10.0, counted=counted_cider),
     Metric("perplexity", "perplexity", "lower", "text", short="perplexity {value:.3f}", card="Perplexity"),
     Metric(
         "perplexity_word",
@@ -238,6 +240,16 @@ _ROWS = (
         card="Alignment error",
         card_note="0 is perfect",
     ),
+    Metric(
+        "pointing",
+        "pointing",
+        judges="attention",
+        unit="%",
+        digits=1,
+        highest=1.0,
+        card="Words that look right",
+        card_note="colour and shape words whose attention peaks in their region",
+    ),
     Metric("mse", "MSE", "lower", "forecasts", digits=3, card="MSE", card_note="standardised values"),
     Metric("mae", "MAE", "lower", "forecasts", digits=3, card="MAE", card_note="standardised values"),
     Metric("smape", "sMAPE", "lower", "forecasts", unit="%", digits=1, highest=2.0, card="sMAPE"),
@@ -263,7 +275,8 @@ METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
 BUILT_IN = frozenset(
     (
         *("bleu", "chrf", "ter", "exact_match", "length_ratio", "perplexity", "perplexity_word", "perplexity_byte"),
-        *("bits_per_byte", "accuracy", "f1", "aer", "mse", "mae", "smape", "mase", "coverage"),
+        *("bits_per_byte", "accuracy", "f1", "aer", "cider", "pointing"),
+        *("mse", "mae", "smape", "mase", "coverage"),
     )
 )
 """Rows whose scores are computed by name, with options of their own. Every other row is computed from its own function."""

@@ -117,8 +117,10 @@ def bootstrap_record(resamples: int) -> dict[str, int] | None:
     return {"resamples": resamples, "seed": SEED} if resamples else None
 
 
-def score_table(records: Mapping[str, Mapping[str, Any]], sentences: int, references: int, resamples: int) -> str:
-    """The scores of one system as `regard evaluate` prints them: name, value, interval and signature."""
+def score_table(
+    records: Mapping[str, Mapping[str, Any]], size: int, references: int, resamples: int, unit: str = "sentences"
+) -> str:
+    """The scores of one system as `regard evaluate` prints them: name, value, interval and signature. unit: of the test set."""
     intervals = {name: record.get("interval") for name, record in records.items()}
     bounds = {name: f"[{pair[0]:.3f}, {pair[1]:.3f}]" for name, pair in intervals.items() if pair is not None}
     width = max(map(len, bounds.values()), default=-2) + 2  # with no intervals there is no column
@@ -126,7 +128,7 @@ def score_table(records: Mapping[str, Mapping[str, Any]], sentences: int, refere
         f"{name:<12} {record['value']:8.3f}  {bounds.get(name, ''):<{width}}{record.get('signature') or ''}".rstrip()
         for name, record in records.items()
     ]
-    counts = {"sentences": sentences, **({"references": references} if references > 1 else {})}
+    counts = {unit: size, **({"references": references} if references > 1 else {})}
     lines += [f"{name:<12} {count:8d}" for name, count in counts.items()]
     if bounds:
         lines.append(f"[ , ]: 95 % confidence interval, bootstrap of {resamples:,} resamples")

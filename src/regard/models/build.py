@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
+from regard.layers.embedding import token_embedding
+from regard.models.blocks import patch_front, token_front
 from regard.models.classifiers import Bag, EncoderOnly, RecurrentClassifier
 from regard.models.config import (
     BagConfig,
+    CaptionerConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
     DLinearConfig,
@@ -20,6 +23,7 @@ from regard.models.config import (
     PatchConfig,
     RecurrentConfig,
     TransformerConfig,
+    VisionConfig,
 )
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
@@ -31,6 +35,7 @@ from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
 from regard.models.transformer import Transformer
+from regard.models.vision import VisionTransformer
 
 Counted = Markov | SkipMarkov
 
@@ -44,8 +49,21 @@ def _bag(config: BagConfig, vocabulary: int, labels: int, *, tagging: bool) -> C
     return Bag(config, vocabulary, labels)
 
 
+def _translator(
+    config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool
+) -> EncoderDecoder:
+    target = token_embedding(target_vocabulary, config.width)
+    source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
+    return Transformer(config, token_front(config, source), token_front(config, target))
+
+
+def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
+    target = token_front(config, token_embedding(vocabulary, config.width))
+    return Transformer(config, patch_front(config, *shape, positions=config.patch_positions), target)
+
+
 TRANSLATOR_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {
-    TransformerConfig: Transformer,
+    TransformerConfig: _translator,
     RecurrentConfig: Recurrent,
 }
 """(config, source vocabulary, target vocabulary, joint) -> network."""
@@ -56,12 +74,18 @@ LANGUAGE_NETWORKS: dict[type[ModelConfig], Callable[..., LanguageModel]] = {
 }
 """(config, vocabulary, context) -> network."""
 
+CAPTIONER_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {CaptionerConfig: _captioner}
+"""(config, (height, width, channels) of the pictures, vocabulary) -> network."""
+
 CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {
     ClassifierTransformerConfig: EncoderOnly,
     ClassifierRecurrentConfig: RecurrentClassifier,
     BagConfig: _bag,
 }
 """(config, vocabulary, labels, tagging) -> network."""
+
+PICTURE_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {VisionConfig: VisionTransformer}
+"""(config, height, width, channels, labels) -> network."""
 
 FORECASTER_NETWORKS: dict[type[ModelConfig], Callable[..., ForecastNetwork]] = {
     PatchConfig: PatchedEncoder,
@@ -88,6 +112,18 @@ def build_language_model(config: ModelConfig, vocabulary: int, context: int) -> 
 def build_classifier(config: ModelConfig, vocabulary: int, labels: int, *, tagging: bool = False) -> ClassifierNetwork:
     """A newly initialised classifier. `tagging`: it labels each token."""
     return CLASSIFIER_NETWORKS[type(config)](config, vocabulary, labels, tagging=tagging)
+
+
+def build_captioner(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
+    """A newly initialised encoder-decoder that reads pictures of this height, width and number of channels."""
+    return CAPTIONER_NETWORKS[type(config)](config, shape, vocabulary)
+
+
+def build_picture_classifier(
+    config: ModelConfig, height: int, width: int, channels: int, labels: int
+) -> ClassifierNetwork:
+    """A newly initialised classifier of pictures of this size."""
+    return PICTURE_NETWORKS[type(config)](config, height, width, channels, labels)
 
 
 def build_forecaster(config: ModelConfig, context: int, horizon: int, quantiles: int, known: int) -> ForecastNetwork:

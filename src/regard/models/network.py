@@ -3,7 +3,8 @@
 Ids: `</s>` is 0 and pad is the last. Pad is also the start token. It has no logit, so that it is never generated and takes no probability
 in the loss.
 
-Shapes: B batch, S source, T target, D width of what is projected, V outputs (the target vocabulary without pad), k hypotheses.
+Shapes: B batch, S source, *source: S ids or the pixels of a picture, T target, D width of what is projected,
+V outputs (the target vocabulary without pad), k hypotheses.
 """
 
 import copy
@@ -16,6 +17,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
 from regard.layers.fronts import TokenFront
+from regard.layers.patches import PatchFront
 from regard.layers.roles import Role
 from regard.ops.probe import Probe
 
@@ -39,7 +41,7 @@ class NextToken(nn.Module, ABC):
     """The context length in tokens; None: no limit."""
 
     def forward(
-        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B T V"]:
         """Teacher forcing: the logits of each next token. A name of the probe that fits nothing is a `ConfigError`."""
         hidden = self.hidden(source, target_in, probe)
@@ -49,7 +51,7 @@ class NextToken(nn.Module, ABC):
 
     @abstractmethod
     def hidden(
-        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B _ D"]:
         """The last hidden states, which `project` maps to logits: T of them; 1 for a classifier, S for a tagger."""
 
@@ -69,7 +71,7 @@ class NextToken(nn.Module, ABC):
         return ()
 
     @abstractmethod
-    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> Any:
+    def start(self, source: Num[Tensor, "B *source"] | None, prefix: Int[Tensor, "B P"] | None = None) -> Any:
         """Encode the source and prefill the prefix, once for all steps."""
 
     @abstractmethod
@@ -87,7 +89,7 @@ class Learner(nn.Module, ABC):
 
     @abstractmethod
     def hidden(
-        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B _ D"]:
         """The last hidden states, which `project` maps to logits: T of them; 1 for a classifier, S for a tagger."""
 
@@ -97,16 +99,27 @@ class Learner(nn.Module, ABC):
 
     kept_outputs: Tensor | None = None
     """The weights of the outputs that `restricted` keeps, [V, D]; None: all."""
+    kept_bias: Tensor | None = None
+    """The bias of the outputs that `restricted` keeps, [V]."""
+
+    def output_offsets(self) -> Float[Tensor, " V"] | None:
+        """The bias of the outputs; None: they have none."""
+        return None
 
     def project(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
         """The logits of hidden states."""
-        table = self.output_table()[: self.target_pad] if self.kept_outputs is None else self.kept_outputs
-        return hidden @ table.T
+        if self.kept_outputs is not None:
+            logits = hidden @ self.kept_outputs.T
+            return logits if self.kept_bias is None else logits + self.kept_bias
+        bias, logits = self.output_offsets(), hidden @ self.output_table()[: self.target_pad].T
+        return logits if bias is None else logits + bias
 
     def restricted(self, outputs: Int[Tensor, " V"]) -> "Learner":
         """The same network, with the same weights, whose logits are of these outputs only."""
         copied = copy.copy(self)
+        bias = self.output_offsets()
         copied.kept_outputs = self.output_table().detach()[outputs]
+        copied.kept_bias = None if bias is None else bias.detach()[outputs]
         return copied
 
 
@@ -115,13 +128,18 @@ class Trainable(Learner, NextToken):
 
     roles: ClassVar[dict[str, Role]] = {"output": "table"}
 
-    def __init__(self, target: TokenFront, *, tie: bool) -> None:
-        """tie: one matrix for the embedding and the output."""
+    def __init__(self, target: TokenFront, *, tie: bool, output_bias: bool = False) -> None:
+        """tie: one matrix for the embedding and the output; output_bias: each output has a bias."""
         super().__init__()
         self.target_pad = self.start_token = target.pad
         # the order of registration is the order in which the gradient norm adds up, which decides its last bit
         self.target = target
         self.output = None if tie else output_weights(target.pad, target.embedding.embedding_dim)
+        self.output_bias = nn.Parameter(torch.zeros(target.pad)) if output_bias else None
+
+    def output_offsets(self) -> Float[Tensor, " V"] | None:
+        """The bias of the outputs; None: they have none."""
+        return self.output_bias
 
     def output_table(self) -> Float[Tensor, "W D"]:
         """The weights of the outputs. If tied to the embedding, the last row is pad, which is no output."""
@@ -142,10 +160,12 @@ class ClassifierNetwork(Learner):
 class EncoderDecoder(Trainable):
     """A network that reads a source and predicts a target."""
 
-    def __init__(self, source: TokenFront, target: TokenFront, *, tie: bool) -> None:
-        """The fronts may share one embedding."""
-        super().__init__(target, tie=tie)
-        self.source_pad = source.pad
+    def __init__(
+        self, source: TokenFront | PatchFront, target: TokenFront, *, tie: bool, output_bias: bool = False
+    ) -> None:
+        """Two fronts of tokens may share one embedding. A front of pixels has no padding."""
+        super().__init__(target, tie=tie, output_bias=output_bias)
+        self.source_pad = source.pad if isinstance(source, TokenFront) else None
         self.source = source
 
 

@@ -7,14 +7,17 @@ Shapes: V vocabulary, D width, F feed-forward, H heads, d = D / H head width, a 
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 
 from regard.models.config import (
+    CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
     MarkovConfig,
     ModelConfig,
     TransformerBase,
     TransformerConfig,
+    VisionConfig,
 )
 
 Shape = tuple[int, ...]
@@ -50,7 +53,30 @@ def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool
         shapes["source.embedding.weight"] = (source, config.width)
     if not config.tie:
         shapes["output"] = (target - 1, config.width)  # pad has no logit
+    if config.output_bias:
+        shapes["output_bias"] = (target - 1,)
     shapes |= dict(_stack(config, "encoder", "source"))
+    return shapes | dict(_stack(config, "decoder", "target", cross=True))
+
+
+def captioner_shapes(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> Shapes | None:
+    """The tensors of an encoder-decoder Transformer that reads pictures. shape: height, width and channels of these."""
+    if not isinstance(config, CaptionerConfig) or not _is_known(config):
+        return None
+    height, width, channels = shape
+    rows, columns = config.grid(height, width)
+    shapes: Shapes = {"target.embedding.weight": (vocabulary, config.width)}
+    if not config.tie:
+        shapes["output"] = (vocabulary - 1, config.width)
+    if config.tokenizer == "patches":
+        shapes |= dict(_linear("source.tokenizer.linear", channels * config.patch**2, config.width))
+    else:
+        sizes = [channels, *[config.convolution_width] * (config.convolutions - 1), config.width]
+        for number, (before, after) in enumerate(pairwise(sizes)):
+            shapes[f"source.tokenizer.convolutions.{number}.weight"] = (after, before, config.kernel, config.kernel)
+    if config.patch_positions == "learned":
+        shapes["source.table"] = (rows * columns, config.width)
+    shapes |= dict(_stack(config, "encoder", None))
     return shapes | dict(_stack(config, "decoder", "target", cross=True))
 
 
@@ -70,6 +96,31 @@ def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shap
         return None
     shapes: Shapes = {"source.embedding.weight": (vocabulary, config.width), "output": (labels, config.width)}
     return shapes | dict(_stack(config, "encoder", "source"))
+
+
+def picture_classifier_shapes(
+    config: ModelConfig, height: int, width: int, channels: int, labels: int
+) -> Shapes | None:
+    """The tensors of a Vision Transformer."""
+    if not isinstance(config, VisionConfig):
+        return None
+    stack = config.stack(config.tokens(height, width))
+    if not _is_known(stack):
+        return None
+    shapes: Shapes = {"output": (labels, config.width + 1)}
+    if config.tokenizer == "patches":
+        shapes |= dict(_linear("front.tokenizer.linear", channels * config.patch**2, config.width))
+    else:
+        sizes = [channels, *[config.convolution_width] * (config.convolutions - 1), config.width]
+        for number, (before, after) in enumerate(pairwise(sizes)):
+            shapes[f"front.tokenizer.convolutions.{number}.weight"] = (after, before, config.kernel, config.kernel)
+    if config.positions == "learned":
+        shapes["front.table"] = (config.tokens(height, width), config.width)
+    if config.pooling == "class":
+        shapes["front.class_token"] = (config.width,)
+    elif config.pooling == "attention":
+        shapes["attention_pooling.query"] = (config.width,)
+    return shapes | dict(_stack(stack, "encoder", "front"))
 
 
 def table_shapes(config: ModelConfig, vocabulary: int, stored: Mapping[str, Shape]) -> Shapes:
@@ -118,11 +169,13 @@ def _is_known(config: TransformerBase) -> bool:
 Named = Iterator[tuple[str, Shape]]
 
 
-def _stack(config: TransformerBase, name: str, front: str, *, cross: bool = False) -> Named:
-    """The positions, blocks and last norm of an encoder or decoder."""
-    if config.positions == "learned":
+def _stack(config: TransformerBase, name: str, front: str | None, *, cross: bool = False) -> Named:
+    """The positions, blocks and last norm of an encoder or decoder. front: of tokens; None: another tells the positions."""
+    if front is not None and config.positions == "learned":
         yield f"{front}.positions.table", (config.max_positions, config.width)
-    if config.positions == "relative":
+    if front is not None and config.embedding_norm:
+        yield from _norm(config, f"{front}.norm")
+    if front is not None and config.positions == "relative":
         yield f"{name}_bias.table", (RELATIVE_BUCKETS, config.heads)
     causal = name == "decoder"
     for number, mixer in enumerate(config.mixers[causal]):
@@ -138,7 +191,7 @@ def _block(config: TransformerBase, name: str, mixer: str, *, causal: bool, cros
         yield from _attention(config, f"{name}.cross")
     inner = config.feed_forward
     yield from _linear(f"{name}.feed_forward.up", config.width, inner)
-    if config.activation == "swiglu":
+    if config.activation in ("swiglu", "geglu"):
         yield from _linear(f"{name}.feed_forward.gate", config.width, inner)
     yield from _linear(f"{name}.feed_forward.down", inner, config.width)
     for sublayer in (*sublayers, "feed_forward"):

@@ -1,19 +1,19 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017; the lectures' main subject), teacher-forced and step by step.
 
-It takes ids and returns logits, as `models.network` says.
+Its source may be words or a picture: the front decides. It returns logits, as `models.network` says.
 
 Shapes: B batch, S source, T target, P prefix, D width, V outputs (the target vocabulary without pad), k hypotheses, R = B k rows.
 """
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 from regard.layers.attention import project_source
-from regard.layers.embedding import token_embedding
+from regard.layers.fronts import TokenFront
+from regard.layers.patches import PatchFront
 from regard.models.blocks import (
     attention_layers,
-    begin_mixers,
-    blocks_of,
+    begin_decoder,
     causal_mask,
     decoder_blocks,
     encoder_blocks,
@@ -21,7 +21,7 @@ from regard.models.blocks import (
     relative_bias,
     rotary_positions,
     run_encoder,
-    token_front,
+    step_decoder,
 )
 from regard.models.config import TransformerConfig
 from regard.models.network import EncoderDecoder, StepRecord
@@ -32,19 +32,19 @@ from regard.ops.probe import Probe, within
 class Transformer(EncoderDecoder):
     """Fronts, encoder, decoder and the projection to the vocabulary."""
 
-    def __init__(self, config: TransformerConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> None:
-        target = token_embedding(target_vocabulary, config.width)
-        source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
-        super().__init__(token_front(config, source), token_front(config, target), tie=config.tie)
-        self.encoder_bias = relative_bias(config, bidirectional=True)
+    def __init__(self, config: TransformerConfig, source: TokenFront | PatchFront, target: TokenFront) -> None:
+        """source: of ids or of pixels. A front of pixels tells the places of its patches itself: the encoder has no other positions."""
+        super().__init__(source, target, tie=config.tie, output_bias=config.output_bias)
+        words = isinstance(source, TokenFront)
+        self.encoder_bias = relative_bias(config, bidirectional=True) if words else None
         self.decoder_bias = relative_bias(config, bidirectional=False)
         rotary = rotary_positions(config)
-        self.encoder = encoder_blocks(config, rotary)
+        self.encoder = encoder_blocks(config, rotary if words else None)
         self.decoder = decoder_blocks(config, rotary, cross=True)
         self.encoder_norm, self.decoder_norm = last_norm(config), last_norm(config)
 
     def hidden(
-        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B T D"]:
         """The last hidden states, which `project` maps to logits."""
         states, source_mask = self.encode(source, probe)
@@ -58,20 +58,22 @@ class Transformer(EncoderDecoder):
         return result
 
     def encode(
-        self, source: Int[Tensor, "B S"], probe: Probe | None = None
+        self, source: Num[Tensor, "B *source"], probe: Probe | None = None
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1 S"]]:
         """The hidden states of the source, and its padding mask."""
         x, real = self.source(source, within(probe, "encoder"))
         x, mask = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
         return self.encoder_norm(x), mask
 
-    def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> TransformerState:
+    def start(
+        self, source: Num[Tensor, "B *source"] | None, prefix: Int[Tensor, "B P"] | None = None
+    ) -> TransformerState:
         """Encode the source and prefill the prefix, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
         states, source_mask = self.encode(source)
         projected = project_source(attention_layers(self.decoder), states)
         caches = tuple((keys.contiguous(), values.contiguous()) for keys, values in projected)  # read at every step
-        state = TransformerState(caches, source_mask, begin_mixers(self.decoder, len(source)), 1, 0)
+        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source), self.decoder_bias), 0)
         return state if prefix is None or not prefix.shape[1] else self._extend(prefix, state, 1, None)[1]
 
     def step(
@@ -88,17 +90,14 @@ class Transformer(EncoderDecoder):
     ) -> tuple[Float[Tensor, "R T D"], TransformerState]:
         """Feed more tokens after those of the state. Returns their hidden states and the new state."""
         x = self.target.embed(tokens, state.length)
-        mask = causal_mask(self.decoder_bias, x, state.length)
-        mixers = []
-        for number, block in enumerate(blocks_of(self.decoder)):
-            x, mixer = block.step(
-                x,
-                state.mixers[number],
-                mask=mask,
-                source=state.source[number],
-                source_mask=state.source_mask,
-                probe=within(probe, f"decoder.{number}"),
-            )
-            mixers.append(mixer)
-        length = state.length + tokens.shape[1]
-        return x, TransformerState(state.source, state.source_mask, tuple(mixers), hypotheses, length)
+        x, decoder = step_decoder(
+            self.decoder,
+            x,
+            state.decoder,
+            hypotheses,
+            mask=causal_mask(self.decoder_bias, x, state.length),
+            source=state.source,
+            source_mask=state.source_mask,
+            probe=probe,
+        )
+        return x, TransformerState(state.source, state.source_mask, decoder, state.length + tokens.shape[1])

@@ -227,3 +227,12 @@ def _subtract_targets(
 def _scaled(saved: tuple[Tensor, Tensor], by: Tensor) -> tuple[Tensor, Tensor]:
     hidden_gradient, table_gradient = saved
     return (hidden_gradient, table_gradient) if by == 1.0 else (hidden_gradient * by, table_gradient * by)
+
+
+def soft_cross_entropy(
+    logits: Float[Tensor, "B L"], expected: Float[Tensor, "B L"], smoothing: float
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """-sum q log p over the outputs L with q = (1 - e) expected + e / L, and the same without smoothing; both summed over B."""
+    log_p = logits.log_softmax(dim=-1)
+    nll = -(expected * log_p).sum()
+    return (1.0 - smoothing) * nll - smoothing * log_p.mean(dim=-1).sum(), nll.detach()

@@ -26,6 +26,16 @@ def sinusoidal_interleaved(positions: Shaped[Tensor, " T"], width: int) -> Float
     return torch.stack(halves.chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
+def sinusoidal_2d(rows: int, columns: int, width: int) -> Float[Tensor, "T D"]:
+    """Sinusoids of the places of a grid, row by row: the first half of the columns tells the row, the second the column.
+
+    [sinusoidal(row, D/2) | sinusoidal(column, D/2)]; the width must be a multiple of four.
+    """
+    assert width % 4 == 0, f"a width of {width} has no four equal parts"
+    down, across = (sinusoidal(torch.arange(count, device="cpu"), width // 2) for count in (rows, columns))
+    return torch.cat([down.repeat_interleave(columns, dim=0), across.repeat(rows, 1)], dim=1)
+
+
 def rotary_angles(positions: Shaped[Tensor, " T"], width: int) -> tuple[Float[Tensor, "T h"], Float[Tensor, "T h"]]:
     """Cosines and sines of p w_k, for `rotate`."""
     angles = _angles(positions, width)

@@ -18,9 +18,9 @@ def check_files(bundle: OpenBundle, flags: TestFlags) -> None:
     needed = needed_files()
     if bundle.config.task not in needed:  # the task checks its own flags
         return
-    known = {flag for files in needed.values() for flag in files.flags}
+    known = {flag for files in needed.values() for flag in (*files.flags, *files.optional)}
     given = {flag for flag in known if flags.get(flag) is not None}
-    fitting = [name for name, files in needed.items() if set(files.flags) == given]
+    fitting = [name for name, files in needed.items() if set(files.flags) <= given <= {*files.flags, *files.optional}]
     if not fitting:
         *others, last = [
             f"{' '.join(f'--{flag} F' for flag in files.flags)} for {files.model}" for files in needed.values()

@@ -14,7 +14,7 @@ from regard.errors import BundleError, ConfigError
 from regard.settings import merged
 from regard.tasks.bundles import open_bundle
 from regard.tasks.settings import parse_settings, tasks_with
-from regard.tasks.table import TASKS
+from regard.tasks.table import TASKS, resolved_task
 from regard.text.config import OneTextConfig
 from regard.training.config import RunSettings
 
@@ -24,6 +24,7 @@ LEARNING = ("vocabulary", "sample", "character_coverage")  # settings of `text` 
 
 def run_settings(values: Mapping[str, Any], where: str = "config") -> RunSettings:
     """Parse the settings of a run. With `train.start`, the base model provides the defaults, and contradictions are refused."""
+    values = resolved_task(values)
     train = values.get("train")
     start = train.get("start") if isinstance(train, Mapping) else None
     if not isinstance(start, str):
@@ -51,8 +52,8 @@ def base_of(settings: RunSettings) -> OpenBundle | None:
 
 def remarks_on(settings: RunSettings, bundle: BundleSettings, base: OpenBundle) -> Iterator[str]:
     """Notes for the user on the base model: where it is, and which settings it makes ineffective."""
-    yield f"it starts as {base.directory}, with the model and vocabulary of that"
     text = getattr(settings, "text", None)
+    yield f"it starts as {base.directory}, with the model{' and vocabulary' if text is not None else ''} of that"
     if isinstance(text, OneTextConfig):
         yield from ignored_vocabulary_settings(text, len(base.tokenizers.source.vocabulary))
     ours, theirs = bundle.languages, base.config.languages

@@ -28,6 +28,8 @@ class EvaluationFiles:
     """The flags that name them, of `src`, `ref`, `text` and `data`. All are needed."""
     model: str
     """A model of the task, such as "a translator", for error messages."""
+    optional: tuple[str, ...] = ()
+    """Further flags that may be given with them."""
 
 
 @dataclass(frozen=True)

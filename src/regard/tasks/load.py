@@ -16,8 +16,10 @@ from regard.tasks.table import TASKS
 if TYPE_CHECKING:
     import torch
 
+    from regard.tasks.caption.captioner import Captioner
     from regard.tasks.classify.classifier import Classifier
     from regard.tasks.classify.tagger import Tagger
+    from regard.tasks.classify_images.classifier import PictureClassifier
     from regard.tasks.forecast.forecaster import Forecaster
     from regard.tasks.generate.writer import Writer
     from regard.tasks.translate.translator import Translator
@@ -62,6 +64,18 @@ def load_classifier(path: "str | Path", device: "str | torch.device" = "cpu") ->
     """The classifier or tagger of a bundle or a run."""
     classifier: Classifier | Tagger = _load("classify", path, device)
     return classifier
+
+
+def load_picture_classifier(path: "str | Path", device: "str | torch.device" = "cpu") -> "PictureClassifier":
+    """The classifier of pictures of a bundle or a run."""
+    classifier: PictureClassifier = _load("classify_images", path, device)
+    return classifier
+
+
+def load_captioner(path: "str | Path", device: "str | torch.device" = "cpu") -> "Captioner":
+    """The captioner of a bundle or a run."""
+    captioner: Captioner = _load("caption", path, device)
+    return captioner
 
 
 def load_forecaster(path: "str | Path", device: "str | torch.device" = "cpu") -> "Forecaster":

@@ -104,6 +104,27 @@ class TranslationRow(_Strict):
     gold: str = ""
 
 
+class CaptionRow(_Strict):
+    """A line of captions.jsonl."""
+
+    picture: str
+    reference: str
+    hypothesis: str
+    score: float
+    references: tuple[str, ...] = ()
+
+
+class PictureRow(_Strict):
+    """A line of predictions.jsonl of a classifier of pictures."""
+
+    picture: str
+    expected: str
+    found: str
+    probability: float
+    probability_of_expected: float
+    png: str | None = None
+
+
 class ForecastRow(_Strict):
     """A line of forecasts.jsonl."""
 

@@ -10,7 +10,7 @@ from regard.bundle.format1 import upgraded_config
 from regard.errors import ConfigError
 from regard.extensions import ExtensionUse, extensions_in_use, require_loaded, stored_extensions
 from regard.settings import MEANINGLESS, choice_of, differences, first_error, groups_at, leaves, read_json, read_toml
-from regard.tasks.table import TASKS
+from regard.tasks.table import TASKS, resolved_task
 from regard.training.config import RunSettings
 
 FORMAT = 2
@@ -19,6 +19,7 @@ FORMAT = 2
 
 def parse_settings(values: Mapping[str, Any], where: str = "config") -> RunSettings:
     """Parse `values` with the settings class of their task. A `ConfigError` names `where` and the first invalid key."""
+    values = resolved_task(values)
     task = values.get("task", next(iter(TASKS)))
     if not isinstance(task, str) or task not in TASKS:
         *most, last = map(repr, TASKS)

@@ -18,14 +18,15 @@ from regard.layers.linear_attention import KernelAttention
 from regard.layers.linformer import Linformer
 from regard.layers.local_attention import BlockSparseAttention, WindowAttention
 from regard.layers.norm import NORMS
+from regard.layers.patches import PatchFront
 from regard.layers.positions import LearnedPositions, RelativeBias
 from regard.layers.roles import parameter_roles
 
 IN_FLOAT32 = (TokenEmbedding, LearnedPositions, RelativeBias, *NORMS.values())
 """Modules whose weights the copy has in float32."""
 
-UNTRIED = (WindowAttention, BlockSparseAttention, Linformer, KernelAttention)
-"""Mixers of linear maps that have not been tried in bfloat16: their sums over many positions are in the type of the maps."""
+UNTRIED = (WindowAttention, BlockSparseAttention, Linformer, KernelAttention, PatchFront)
+"""Modules with linear maps that have not been tried in bfloat16. The sums of mixers over many positions are in the type of the maps."""
 
 
 def can_copy(network: nn.Module) -> bool:

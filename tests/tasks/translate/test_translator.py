@@ -12,6 +12,7 @@ from regard.engine.forced import ForcedScore
 from regard.engine.input_length import TruncationWarning
 from regard.engine.resident import Resident
 from regard.engine.runner import Runner
+from regard.engine.sources import IdSources
 from regard.errors import DataError, SearchError
 from regard.ops.probe import Probe
 from regard.search.beam import beam
@@ -218,7 +219,9 @@ def test_a_forced_pass_over_what_was_said_gives_its_logprob(
     random_model: Callable[..., Translator], options: dict[str, Any]
 ) -> None:
     model = random_model("char")
-    runner = Runner(Resident(model.network), source_pad=model.network.source_pad, target_pad=model.network.target_pad)
+    runner = Runner(
+        Resident(model.network), sources=IdSources(model.network.source_pad), target_pad=model.network.target_pad
+    )
     said = [
         one for found in model.translate(TEXTS[:3], max_length=9, **options) for one in found.alternatives or (found,)
     ]

@@ -10,8 +10,10 @@ import { learningView } from "./learning.js";
 import { overview } from "./overview.js";
 import { reproductionView } from "./reproduction.js";
 import { samplesView, sentenceList } from "./sentences.js";
+import { explainedPictures, picturedConfusion, worstPictures } from "./thumbnails.js";
 import { transitionsView } from "./transitions.js";
 import { SENTENCE_PARTS } from "./views.js";
+import { wordMapsView } from "./wordmaps.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { languages } = data;
@@ -100,6 +102,21 @@ if (data.explanation) {
   }
 }
 
+if (data.captioned.length) {
+  part("looks", "Where it looks", "Where each word looks",
+    "The attention of each word of the caption to the patches of the picture. The first pictures are those whose captions are "
+    + "furthest from what people said.",
+    (section) => {
+      for (const picture of data.captioned) {
+        const box = card(section);
+        box.append(make("p", {}, prose("b", picture.text || "(nothing)", languages.target),
+          make("span", { class: "note" }, ` ${picture.name}`),
+          picture.reference !== picture.text && picture.reference !== null && prose("div", `reference: ${picture.reference}`, languages.target, "note")));
+        wordMapsView(box, picture);
+      }
+    });
+}
+
 if (data.beam_tree) {
   part("search", "Search", "How it chose", searchLead(data.beam_tree), (section) => treeView(card(section), data.beam_tree));
 }
@@ -107,7 +124,20 @@ if (data.beam_tree) {
 if (data.confusion) {
   part("confusion", "Confusion", "What it takes for what",
     "Each row is a label, each column what the model said: the diagonal is right.",
-    (section) => confusionView(card(section), data.confusion));
+    (section) => (data.pictures ? picturedConfusion(card(section), data.confusion, data.pictures.cells)
+      : confusionView(card(section), data.confusion)));
+}
+
+if (data.pictures?.worst.length) {
+  part("pictures", "Wrong", "Where it fails",
+    "The pictures whose label it found least probable, the worst first. Red: what it said, and how surely. Green: what it is.",
+    (section) => worstPictures(card(section), data.pictures.worst));
+}
+
+if (data.pictures?.explained.length) {
+  part("seen", "Seen", "What it saw in them",
+    "Red patches speak for what it said, blue ones against it. “regard explain DIR PICTURE --out page.html” draws every head of any picture.",
+    (section) => explainedPictures(card(section), data.pictures.explained));
 }
 
 if (data.transitions) {

@@ -20,22 +20,27 @@ from regard.models.config.recurrent import (
 )
 from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerTraits, ScoreTraits
 from regard.models.config.transformer import (
+    CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
     TransformerBase,
     TransformerConfig,
     TransformerPairBase,
 )
+from regard.models.config.vision import VisionConfig
 
 __all__ = [  # the tables and what they hold
+    "CAPTIONERS",
     "CLASSIFIERS",
     "FORECASTERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
+    "PICTURE_CLASSIFIERS",
     "SCORE_TRAITS",
     "SIZES",
     "TRANSLATORS",
     "BagConfig",
+    "CaptionerConfig",
     "ClassifierRecurrentConfig",
     "ClassifierTransformerConfig",
     "DLinearConfig",
@@ -58,6 +63,7 @@ __all__ = [  # the tables and what they hold
     "TransformerBase",
     "TransformerConfig",
     "TransformerPairBase",
+    "VisionConfig",
 ]
 
 TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
@@ -76,6 +82,12 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
+"""The networks that describe pictures, by `model.kind`."""
+
+PICTURE_CLASSIFIERS: dict[str, type[ModelConfig]] = {"vit": VisionConfig}
+"""The networks that classify pictures, by `model.kind`."""
 
 FORECASTERS: dict[str, type[ModelConfig]] = {
     "patch": PatchConfig,

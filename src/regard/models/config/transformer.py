@@ -16,6 +16,9 @@ from regard.models.config.traits import (
     scores_reading_rotary,
 )
 
+MOST_PATCHES = 4096
+"""Patches of a picture: attention compares each pair of them."""
+
 
 class TransformerBase(MixerSettings):
     """The settings that every Transformer has."""
@@ -40,13 +43,19 @@ class TransformerBase(MixerSettings):
     """Normalise before each sublayer, or after it as in 2017."""
     norm_kind: Literal["layer", "rms"] = "layer"
     """How: by mean and variance (Ba et al. 2016), or by the root of the mean square alone (Zhang and Sennrich 2019)."""
+    norm_epsilon: float = Field(default=1e-5, gt=0.0, le=0.1)
+    """The number that keeps a norm from dividing by zero."""
+    embedding_norm: bool = False
+    """A norm after the embeddings and their positions, as BART has it."""
+    scale_embedding: bool = True
+    """Multiply embeddings by the square root of the width (Vaswani et al. 2017, section 3.4)."""
     mixer: MixerNames = "attention"
     """The part of a block that moves information between positions: one name, or a list with one for each block."""
     positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "rotary"
     """How the order of tokens is told. Where none is given and the score does not read rotary ones, they are sinusoidal."""
     max_positions: int = Field(default=512, ge=1, le=65536)
     """The reach of learned positions, of hyena's filters and of linformer; the others have no limit."""
-    activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"] = "relu"
     """The non-linearity of the feed-forward network."""
     score: ScoreName = "scaled_dot"
     """How a query is compared with a key; all but the scaled dot product are slower."""
@@ -183,6 +192,58 @@ class TransformerConfig(TransformerPairBase):
 
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+    output_bias: bool = False
+    """A bias for each output, as Marian has it."""
+
+
+class CaptionerConfig(TransformerConfig):
+    """An encoder-decoder Transformer whose source is a picture: a grid of patches in place of words."""
+
+    tokenizer: Literal["convolution", "patches"] = "convolution"
+    """How a picture becomes tokens: convolutions, each with a maximum that halves the sides; or a linear map of each square patch."""
+    convolutions: int = Field(default=3, ge=1, le=6)
+    """With tokenizer convolution: how many there are, so how often height and width are halved."""
+    convolution_width: int = Field(default=32, ge=1, le=1024)
+    """With tokenizer convolution: channels between the convolutions."""
+    kernel: Literal[1, 3, 5, 7] = 3
+    """With tokenizer convolution: pixels on a side that each convolution sees."""
+    patch: int = Field(default=8, ge=1, le=256)
+    """With tokenizer patches: pixels on a side of a patch."""
+    patch_positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    """How the place of a patch is told: a learned vector for each, or sinusoids of its row and its column. `positions` are of the words."""
+
+    @model_validator(mode="after")
+    def _check_places(self) -> "CaptionerConfig":
+        if self.patch_positions == "sinusoidal" and self.width % 4:
+            raise ValueError(f"model.width {self.width} with sinusoidal patch_positions must be a multiple of 4")
+        return self
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of patches of a picture."""
+        if self.tokenizer == "patches":
+            return height // self.patch, width // self.patch
+        for _ in range(self.convolutions):
+            height, width = (height + 1) // 2, (width + 1) // 2
+        return height, width
+
+    def check_size(self, height: int, width: int) -> None:
+        """Refuse pictures that are smaller than a patch, or have too many patches."""
+        rows, columns = self.grid(height, width)
+        if not rows * columns:
+            raise ValueError(
+                f"model.patch {self.patch} is larger than the pictures, {width} x {height}; make it smaller"
+            )
+        bounded = next((name for name in self.mixers[0] if MIXER_TRAITS[name].bounded), None)
+        if bounded is not None and rows * columns > self.max_positions:
+            raise ValueError(
+                f"model.mixer {bounded!r} reaches over model.max_positions {self.max_positions}, and pictures of {width} x {height} "
+                f"have {rows * columns} patches; raise it"
+            )
+        if rows * columns > MOST_PATCHES:
+            larger = "model.patch" if self.tokenizer == "patches" else "model.convolutions"
+            raise ValueError(
+                f"pictures of {width} x {height} have {rows * columns:,} patches, more than {MOST_PATCHES:,}; raise {larger}"
+            )
 
 
 class LanguageTransformerConfig(TransformerBase):

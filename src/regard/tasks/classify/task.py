@@ -57,7 +57,12 @@ class Classify:
         config, network = bundle.config, read_network(bundle, device)
         made: Any = Tagger if config.labels_of == "token" else Classifier
         served: Classifier | Tagger = made(
-            network, bundle.tokenizers.source, config.labels, reach=config.reach, bundle=bundle
+            network,
+            bundle.tokenizers.source,
+            config.labels,
+            reach=config.reach,
+            longest=config.longest,
+            bundle=bundle,
         )
         return served
 
@@ -72,16 +77,22 @@ class Classify:
         return evaluate_classifier(served, test)
 
     def shown(self, metrics: Mapping[str, Any]) -> str:
-        def line(heading: str, name: str) -> str:
-            interval = metrics.get("scores", {}).get(name, {}).get("interval")
-            bounds = "" if interval is None else f"  [{100 * interval[0]:.2f}, {100 * interval[1]:.2f}]"
-            return f"{heading:<8} {100 * metrics[name]:6.2f} %{bounds}\n"
+        return shown_labels(metrics)
 
-        return (
-            f"{line('accuracy', 'accuracy')}{line('F1', 'f1')}\n"
-            "how often each label (a row) was taken for each (a column)\n"
-            f"{_confusion(metrics['labels'], metrics['confusion'])}"
-        )
+
+def shown_labels(metrics: Mapping[str, Any]) -> str:
+    """Accuracy, F1 and the confusion matrix, as `regard evaluate` prints them."""
+
+    def line(heading: str, name: str) -> str:
+        interval = metrics.get("scores", {}).get(name, {}).get("interval")
+        bounds = "" if interval is None else f"  [{100 * interval[0]:.2f}, {100 * interval[1]:.2f}]"
+        return f"{heading:<8} {100 * metrics[name]:6.2f} %{bounds}\n"
+
+    return (
+        f"{line('accuracy', 'accuracy')}{line('F1', 'f1')}\n"
+        "how often each label (a row) was taken for each (a column)\n"
+        f"{_confusion(metrics['labels'], metrics['confusion'])}"
+    )
 
 
 def _confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:

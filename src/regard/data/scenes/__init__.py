@@ -1,0 +1,1 @@
+"""The scenes corpus: generated pictures of shapes with gold captions and gold regions."""
