@@ -7,9 +7,9 @@
 One trained model in every program. Each lives in a process of its own and waits while another works; standard error tells how far it is.
 `regard` gets text and gives text. `CTranslate2` gets the pieces, made and sorted beforehand, in the batches that were fastest of several
 when it warmed up, with one worker of one thread for each core, and gives pieces. `Hugging Face` gets ids in regard torch's batches, and
-gives ids; pre-norm models run as its Pegasus, post-norm as its Marian. A ratio is the median over the rounds, with the smallest and
-largest. `same` is the share of sentences whose text is that of regard torch. Needs `transformers` and `ctranslate2` (the extra
-`benchmarks`).
+gives ids; pre-norm models run as its Pegasus, post-norm as its Marian. Without `--scores` nobody is asked for scores. A ratio is the
+median over the rounds, with the smallest and largest. `same` is the share of sentences whose text is that of regard torch. Needs
+`transformers` and `ctranslate2` (the extra `benchmarks`).
 """
 
 import argparse
@@ -68,6 +68,17 @@ def main() -> None:
         "--alpha", type=float, default=0.0, help="Hugging Face counts the end mark: compare with it at 0"
     )
     parser.add_argument("--batch-tokens", type=int, default=2048, help="of regard torch and of Hugging Face")
+    parser.add_argument(
+        "--scores",
+        action="store_true",
+        help="regard and CTranslate2 return scores too, which greedy search can do without",
+    )
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="count the seconds of processor of all threads, not of the wall: for a machine with other work",
+    )
+    parser.add_argument("--no-start", action="store_true", help="leave out the time from the command to one line")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="+", default=NAMES, choices=NAMES)
     arguments = parser.parse_args()
@@ -78,7 +89,8 @@ def main() -> None:
     for runner in runners.values():
         runner.dismiss()
     report(arguments, seconds, texts)
-    startup(arguments)
+    if not arguments.no_start:
+        startup(arguments)
     if arguments.memory:
         memory(arguments)
 
@@ -123,7 +135,7 @@ def report(arguments: argparse.Namespace, seconds: Seconds, texts: dict[tuple[st
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     print(
         f"{count:,} sentences of {arguments.text.name}, alpha {arguments.alpha:g}, {arguments.rounds} rounds; {versions}, "
-        f"{processor()}, {CORES} cores\n"
+        f"{processor()}, {CORES} cores{', seconds of processor, all threads' if arguments.processor_time else ''}\n"
     )
     heads = [
         *(f"sentences/s, beam {beam}" for beam in beams),

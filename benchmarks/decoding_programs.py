@@ -35,6 +35,11 @@ def processor() -> str:
     return f"{found.get('model name', platform.machine())} ({', '.join(have) or 'no AVX2'})"
 
 
+def clock_of(options: dict[str, Any]) -> Callable[[], float]:
+    """The seconds of the wall, or those that the threads of this process ran."""
+    return time.process_time if options["processor_time"] else time.perf_counter
+
+
 class Runner:
     """A program in a process of its own, which does what it is asked."""
 
@@ -94,10 +99,12 @@ def _answers(name: str, options: dict[str, Any]) -> dict[str, Callable[[int], An
     together = prepare(lines)
     some = [prepare([line]) for line in lines[:: max(1, len(lines) // options["singly"])][: options["singly"]]]
 
+    clock = clock_of(options)
+
     def timed(work: Callable[[], object]) -> float:
-        began = time.perf_counter()
+        began = clock()
         work()
-        return time.perf_counter() - began
+        return clock() - began
 
     def singly(beam: int) -> float:
         return statistics.median(timed(lambda one=one: translate(one, beam)) for one in some)
@@ -127,8 +134,8 @@ def _regard(full_name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
     model = load_served(options["bundle"], engine=engine, precision=precision or "float32")  # type: ignore[arg-type]
 
     def translate(texts: list[str], beam: int) -> list[str]:
-        batch_tokens = options["batch_tokens"]
-        found = model.translate(texts, beam=beam, batch_tokens=batch_tokens, **chosen)
+        batch_tokens = options["batch_tokens"] if engine == "torch" else None
+        found = model.translate(texts, beam=beam, batch_tokens=batch_tokens, scores=options["scores"], **chosen)
         return [one.text for one in found]
 
     def stream(lines: list[str], beam: int) -> float:
@@ -136,9 +143,9 @@ def _regard(full_name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
         job = TranslateLines(model, search, with_prefix=False, with_phrases=False, align=False)
         with tempfile.TemporaryDirectory() as home:
             Path(home, "in").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            began = time.perf_counter()
+            began = clock_of(options)()
             process_lines(job, f"{home}/in", f"{home}/out", settings={})
-            return time.perf_counter() - began
+            return clock_of(options)() - began
 
     return list, translate, lambda lines, texts: texts, stream
 
@@ -172,6 +179,7 @@ def _ctranslate2(name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
             length_penalty=options["alpha"],
             max_batch_size=batch,
             batch_type="tokens",
+            return_scores=options["scores"],
             max_decoding_length=2 * len(rows[0]) + 10,  # as regard's longest; else what does not end goes on to 256
         )
         return found
@@ -180,9 +188,9 @@ def _ctranslate2(name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
         if beam not in best and len(rows) > 1:
             times = {}
             for batch in CT2_BATCHES * 2:
-                began = time.perf_counter()
+                began = clock_of(options)()
                 run(rows, beam, batch)
-                times[batch] = min(times.get(batch, float("inf")), time.perf_counter() - began)
+                times[batch] = min(times.get(batch, float("inf")), clock_of(options)() - began)
             best[beam] = min(times, key=times.__getitem__)
         return run(rows, beam, best.get(beam, CT2_BATCHES[0]))
 
@@ -195,9 +203,9 @@ def _ctranslate2(name: str, options: dict[str, Any]) -> tuple[Any, Translate, An
 
     def stream(lines: list[str], beam: int) -> float:
         rows = prepare(lines)
-        began = time.perf_counter()
+        began = clock_of(options)()
         translate(rows, beam)
-        return time.perf_counter() - began
+        return clock_of(options)() - began
 
     return prepare, translate, read, stream
 

@@ -4,16 +4,19 @@
     python benchmarks/training.py --preset base --batches 2 --rounds 5   # 6 + 6 layers, width 512
     python benchmarks/training.py --text DIR     # the folder tok of Multi30k (multi30k_files.py tells its source); else the pocket corpus
     python benchmarks/training.py --only regard "regard, bfloat16" "regard, Muon" "regard, Muon, bfloat16"
-    python benchmarks/training.py --only "regard, BPE-dropout" "regard, BPE-dropout, none ahead"
+    python benchmarks/training.py --only "regard, BPE-dropout" "regard, BPE-dropout, none ahead" --trace waits.csv
     python benchmarks/training.py --only "regard, Muon" --busy           # beside a process that takes one core
 
 Each implementation lives in a process of its own (regard in one a core) and waits while another works. All do the same work: ReLU,
 sinusoidal positions, one embedding for source, target and output, dropout on embeddings, residual branches and the inner layer,
 label smoothing, clipping, AdamW, float32. `regard, Muon` is regard with its default optimiser. A second table tells where the time of
-a step of regard goes: the gradient (of it the first worker's time for its batches), adding up gradients, the optimiser.
+a step of regard goes: the gradient, adding up gradients, the optimiser. A third tells how long steps waited for their batches: the time
+from asking for a batch to having it, of the slower worker, without the steps of the first round. `--trace` writes it step by step.
 
 MFU is the FLOPs of the model (six a real token and weight of a matrix that it meets; none for scores, norms or padding) over the rate
-that a large `torch.mm` reaches on all threads between the rounds, at best and beside the round. Peak memory is that of one more round,
+that a large `torch.mm` reaches on all threads between the rounds, at best and beside the round. MFU by processor time divides by the
+seconds that the processes of regard had a core, and the best product by its own: it leaves out what other programs take, and the time
+that one worker waits for the other. Peak memory is that of one more round,
 untimed: the proportional set size of the process and its children. Needs `transformers` (the extra `benchmarks`).
 """
 
@@ -31,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from multi30k_files import file_of
+from timings import memory, processor_time, report_waits, time_calls, time_waits
 
 DROPOUT, SMOOTHING, CLIP, RATE, SEED = 0.15, 0.1, 1.0, 1e-3, 1
 SIZES = {"tiny": (4, 128, 4, 256), "base": (6, 512, 8, 2048)}  # layers, width, heads, feed-forward
@@ -70,6 +74,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=5, help="in a round")
     parser.add_argument("--text", type=Path, help="the folder tok of Multi30k; without it the pocket corpus is read")
     parser.add_argument("--only", nargs="+", default=SHOWN, choices=(*ROWS, *PEERS))
+    parser.add_argument("--trace", type=Path, help="a CSV file: the seconds of each step and of its wait for data")
     parser.add_argument("--busy", action="store_true", help="every other round beside a process that takes one core")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
@@ -82,19 +87,25 @@ def report(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "
     about: dict[str, About] = {name: runner.ask("about") for name, runner in runners.items()}
     rates = [sgemm.ask("round")]
     seconds: dict[str, list[float]] = {name: [] for name in runners}
+    used: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(arguments.rounds):
         for name, runner in runners.items():
+            before = runner.processor_time()
             seconds[name].append(runner.ask("round"))
+            used[name].append(runner.processor_time() - before)
             rates.append(sgemm.ask("round"))
+    by_core = sgemm.ask("by core")
     parts = {name: runner.ask("parts") for name, runner in runners.items() if name in ROWS}
+    waits = {name: runner.ask("waits") for name, runner in runners.items() if name in ROWS}
     peaks = {name: runner.peak() for name, runner in runners.items()}
     sgemm.dismiss()
     leader, *_ = runners
     print(heading(arguments, about[leader], rates))
     print(
-        f"| | parameters | target tokens/s | MFU, best sgemm | MFU, sgemm beside | peak memory (MB) | {leader} is faster by |"
+        "| | parameters | target tokens/s | MFU, best sgemm | MFU, sgemm beside | MFU, processor time | peak memory (MB) | "
+        f"{leader} is faster by |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("|" + " --- |" * 8)
     for place, name in enumerate(runners):
         one = about[name]
         speed = one.tokens / statistics.median(seconds[name])
@@ -104,15 +115,22 @@ def report(arguments: argparse.Namespace, runners: dict[str, "Runner"], sgemm: "
         )
         ratios = [theirs / ours for theirs, ours in zip(seconds[name], seconds[leader], strict=True)]
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        own = (
+            f"{one.flops / statistics.median(used[name]) / by_core:.2f}" if name in ROWS else ""
+        )  # waiting threads spin
         print(
-            f"| {name} | {one.parameters:,} | {speed:,.0f} | {one.flops / one.tokens * speed / max(rates):.2f} | {local:.2f} | "
+            f"| {name} | {one.parameters:,} | {speed:,.0f} | {one.flops / one.tokens * speed / max(rates):.2f} | {local:.2f} | {own} | "
             f"{peaks[name]:.0f} | {spread} |"
         )
 
-    print("\n| share of a step | gradient | of it: batches | sum | optimiser | batches made ahead |\n|" + " --- |" * 6)
+    print("\n| share of a step | gradient | sum | optimiser |\n|" + " --- |" * 4)
     for name, part in parts.items():
-        shares = [part[what] / part["step"] for what in ("gradient", "batches", "norm", "update")]
-        print(f"| {name} | {' | '.join(f'{share:.1%}' for share in shares)} | {part['ahead']:.1%} |")
+        shares = [part[what] / part["step"] for what in ("gradient", "norm", "update")]
+        print(f"| {name} | {' | '.join(f'{share:.1%}' for share in shares)} |")
+    report_waits(waits, parts)
+    if arguments.trace is not None:
+        rows = [(name, *step) for name, steps in waits.items() for step in steps]
+        arguments.trace.write_text("row,step,seconds,wait\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows))
 
 
 def heading(arguments: argparse.Namespace, first: About, rates: list[float]) -> str:
@@ -167,12 +185,16 @@ class Runner:
         self._pipe.send(what)
         return self._pipe.recv()
 
+    def processor_time(self) -> float:
+        """The seconds that the process and its descendants have had a core."""
+        return processor_time(self._process.pid or 0)
+
     def peak(self) -> float:
         """The megabytes it holds at most during a round; its last."""
         self._pipe.send("round")
         highest = 0.0
         while not self._pipe.poll(0.01):
-            highest = max(highest, _memory(self._process.pid or 0))
+            highest = max(highest, memory(self._process.pid or 0))
         self._pipe.recv()
         self.dismiss()
         return highest
@@ -180,17 +202,6 @@ class Runner:
     def dismiss(self) -> None:
         self.ask("end")
         self._process.join()
-
-
-def _memory(process: int) -> float:
-    """The proportional set size of a process and its descendants, in megabytes."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-        mine = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except (OSError, StopIteration):  # it has just ended
-        return 0.0
-    return mine + sum(_memory(int(child)) for child in children)
 
 
 def _serve(name: str, options: dict[str, Any], pipe: Connection) -> None:
@@ -218,7 +229,17 @@ def _sgemm(size: int = 2048) -> Answers:
             best = max(best, 2 * size**3 / (time.perf_counter() - began))
         return best
 
-    return {"ready": measure, "round": measure, "end": lambda: None}
+    def measure_core() -> float:
+        """The same by one core's processor time."""
+        torch.set_num_threads(1)
+        best = 0.0
+        for _ in range(8):
+            began = time.process_time()
+            torch.mm(a, b)
+            best = max(best, 2 * size**3 / (time.process_time() - began))
+        return best
+
+    return {"ready": measure, "round": measure, "by core": measure_core, "end": lambda: None}
 
 
 def _implementation(name: str, options: dict[str, Any]) -> Answers:
@@ -247,11 +268,11 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
     at_target = layers * (6 * width**2 + 2 * width * inner) + (vocabulary - 1) * width
     torch.manual_seed(SEED)
     if name.startswith("regard"):
-        step, end, parameters, parts = _regard(name, options, data, settings, prepared, chosen)
+        step, end, parameters, parts, waits = _regard(name, options, data, settings, prepared, chosen)
         steps = [partial(step, place) for place in range(len(chosen))]
     else:
         steps, end, parameters = _peer(name, vocabulary, (layers, width, heads, inner), batches)
-        parts = None
+        parts, waits = None, None
     about = About(
         corpus="Multi30k" if files else "pocket corpus",
         torch=torch.__version__,
@@ -269,13 +290,16 @@ def _implementation(name: str, options: dict[str, Any]) -> Answers:
         return time.perf_counter() - began
 
     measure()
-    return {"ready": lambda: None, "about": lambda: about, "round": measure, "parts": lambda: parts, "end": end}
+    answers = {"ready": lambda: None, "about": lambda: about, "round": measure, "parts": lambda: parts, "end": end}
+    return answers | {"waits": waits} if waits is not None else answers
 
 
 def _regard(
     name: str, options: dict[str, Any], data: Any, text: Any, prepared: Any, chosen: list[Any]
-) -> tuple[Callable[[int], object], Callable[[], None], int, dict[str, float]]:
-    """regard's own step, as its loop makes it, and the seconds of its parts."""
+) -> tuple[
+    Callable[[int], object], Callable[[], None], int, dict[str, float], Callable[[], list[tuple[int, float, float]]]
+]:
+    """regard's own step, as its loop makes it, the seconds of its parts, and the number, seconds and wait of each step."""
     import torch
 
     from regard.models.config import TransformerConfig
@@ -297,12 +321,13 @@ def _regard(
     out = Path(options["home"]) / name
     job, _ = resumed_job(config, out, TranslateObjective(config, prepared), torch.device("cpu"))
     job.objective.examples.costly = name == "regard, BPE-dropout"
+    waited = time_waits(job.workers)
     team = job.team()
     worker = team._here
-    parts = dict.fromkeys(("step", "gradient", "batches", "norm", "update", "ahead"), 0.0)
+    parts = dict.fromkeys(("step", "gradient", "norm", "update", "ahead"), 0.0)
     for part in ("gradient", "norm", "update"):
-        _time(team, part, parts, part)
-    _time(worker, "_batch", parts, "batches")
+        time_calls(team, part, parts, part)
+    seconds: list[float] = []
 
     def step(place: int) -> None:
         began = time.perf_counter()
@@ -310,25 +335,16 @@ def _regard(
             info = StepInfo(job.progress.step + ahead, job.progress.epoch, 1)
             team.prepare(info, [chosen[(place + ahead) % len(chosen)]])
         list(advance(job, team, [chosen[place]], 10**6, began))
-        parts["step"] += time.perf_counter() - began
+        seconds.append(time.perf_counter() - began)
+        parts["step"] += seconds[-1]
         if (delivery := worker.delivery) is not None:
             parts["ahead"] = delivery.made_ahead / (delivery.made_ahead + delivery.made_here)
 
-    return step, team.__exit__, sum(parameter.numel() for parameter in job.network.parameters()), parts
+    def waits() -> list[tuple[int, float, float]]:
+        longest = waited.amax(dim=0).tolist()
+        return [(number, seconds[number], longest[number]) for number in range(len(chosen), len(seconds))]
 
-
-def _time(owner: Any, method: str, parts: dict[str, float], part: str) -> None:
-    """Add the seconds of each call of a method to `parts`."""
-    original = getattr(owner, method)
-
-    def timed(*arguments: Any) -> Any:
-        began = time.perf_counter()
-        try:
-            return original(*arguments)
-        finally:
-            parts[part] += time.perf_counter() - began
-
-    setattr(owner, method, timed)
+    return step, team.__exit__, sum(parameter.numel() for parameter in job.network.parameters()), parts, waits
 
 
 def _peer(

@@ -35,6 +35,7 @@ ROOMS: dict[str, set[str]] = {
 ROOMS["tasks"] = {*ROOMS}
 ROOMS["explain"] = {*ROOMS}
 ROOMS["lab"] = {*ROOMS}
+ROOMS["interop"] = {*ROOMS} - {"explain", "lab"}
 ROOMS["cli"] = {*ROOMS, "api"}
 WITHOUT_TORCH = {"text", "metrics"}
 HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib", "cvxpy"}

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import extend, load, train
+    from regard.api import export, extend, import_model, load, train
     from regard.explain.explanation import Explanation
     from regard.search.options import SearchOptions
     from regard.tasks.classify.classifier import Classifier
@@ -35,7 +35,9 @@ __all__ = [
     "Translator",
     "Writer",
     "__version__",
+    "export",
     "extend",
+    "import_model",
     "load",
     "load_ensemble",
     "train",
@@ -51,7 +53,9 @@ _HOMES = {
     "Translation": "regard.tasks.translate.translation",
     "Translator": "regard.tasks.translate.translator",
     "Writer": "regard.tasks.generate.writer",
+    "export": "regard.api",
     "extend": "regard.api",
+    "import_model": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
     "train": "regard.api",

@@ -1,4 +1,4 @@
-"""`regard.load`, `regard.train` and `regard.extend`. Heavy rooms are imported where they are used: CTranslate2 needs no torch."""
+"""What `import regard` offers: `load`, `train`, `export`, `import_model` and `extend`. Heavy rooms are imported where they are used."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -95,6 +95,41 @@ def _check_training(config: object, out: object, on_event: object) -> None:
     check_path(out, "the directory of the run")
     if on_event is not None and not callable(on_event):
         raise InputTypeError(f"on_event = {on_event!r}: must be a function that takes an event")
+
+
+def export(
+    path: str | Path,
+    out: str | Path,
+    to: str,
+    *,
+    precision: str = "float32",
+    src_lang: str | None = None,
+    tgt_lang: str | None = None,
+    licence: str | None = None,
+) -> None:
+    """Write the model of a bundle or run to `out`, which must not exist, in the format of another program.
+
+    `to`: `hf` (transformers), `ct2` (CTranslate2), `argos` (Argos Translate), `safetensors` (the bundle alone), `zip` (the same in one
+    file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the bundle may not have.
+    """
+    from regard.interop.card import CardFacts
+    from regard.interop.export import export_path
+
+    check_path(path, "a bundle or of a run")
+    check_path(out, "what is written")
+    export_path(path, out, to, precision, CardFacts(source=src_lang, target=tgt_lang, licence=licence))
+
+
+def import_model(
+    path: str | Path, out: str | Path, *, src_lang: str | None = None, tgt_lang: str | None = None
+) -> None:
+    """Make a bundle at `out`, which must not exist, of a model directory of another program. No code of it is run."""
+    from regard.bundle.config import Languages
+    from regard.interop.importing import import_model as imported
+
+    check_path(path, "a model of another program")
+    check_path(out, "the bundle that is written")
+    imported(path, out, Languages(source=src_lang, target=tgt_lang))
 
 
 def extend(

@@ -85,19 +85,39 @@ def whole_directory(path: Path) -> Iterator[Path]:
             raise
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Replace a file atomically: the old content or the new one is there, never a part."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """The path of a file to write. On success it is synced and renamed to `path`; on failure it is removed."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         staging = _staging_path(path)
         try:
-            staging.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+            yield staging
             sync(staging)
             os.replace(staging, path)
             sync(path.parent)
         except BaseException:
             staging.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def scratch_directory(beside: Path) -> Iterator[Path]:
+    """An empty directory beside a path, which is removed at the end of the block."""
+    with disk_errors(beside):
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        scratch = _staging_path(beside)
+        scratch.mkdir()
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replace a file atomically: the old content or the new one is there, never a part."""
+    with whole_file(path) as staging:
+        staging.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def follow_umask(path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from regard.cli.main import app
-from regard.cli.verbs import takes_one_value
+from regard.cli.verbs import keep_default, takes_one_value
 from regard.errors import ConfigError
 
 
@@ -55,3 +55,26 @@ def test_the_command_says_so_in_one_line(command) -> None:
         assert result.code == 2
         assert result.err.startswith(f"regard: {option} is given 2 times")
         assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_defaults_that_are_kept_are_those_that_typer_would_make(path: str) -> None:
+    verb = VERBS[path]
+    context = verb.context_class(verb, info_name=path)
+    for parameter in verb.params:
+        keep_default(parameter, not_given=True)
+        if "process_value" in vars(parameter):
+            default = parameter.get_default(context)
+            validated = type(parameter).process_value(parameter, context, default)
+            assert parameter.process_value(context, default) is default
+            assert (type(validated), validated) == (type(default), default), parameter.name
+        keep_default(parameter, not_given=False)
+        assert "process_value" not in vars(parameter)
+
+
+def test_one_verb_alone_is_the_same_command() -> None:
+    for name in ("translate", "train"):
+        alone = typer.main.get_command(app.of_verb(name))
+        assert [*alone.commands] == [name]
+        assert [p.opts for p in alone.commands[name].params] == [p.opts for p in VERBS[f"regard {name}"].params]
+    assert app.of_verb("data") is app.of_verb("--help") is app

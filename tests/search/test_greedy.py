@@ -2,6 +2,7 @@
 
 import torch
 
+from regard.search.candidates import most_probable
 from regard.search.greedy import greedy
 from search.toy import TableStepper, ToyStepper, padded, random_sources
 
@@ -91,3 +92,15 @@ def test_half_precision_logits_are_normalised_in_float32() -> None:
     logits = torch.tensor([0.25, 0.5, 0.25]).log().to(torch.bfloat16).float()
     assert found.tokens == (1,)
     assert abs(found.logprob - float(logits.log_softmax(0)[1])) < 1e-6
+
+
+def test_the_maximum_by_blocks_is_the_first_of_equals() -> None:
+    generator = torch.Generator().manual_seed(4)
+    for outputs in (3, 64, 100, 128, 200):
+        gains = torch.randint(-4, 1, (50, outputs), generator=generator).float()  # many equals
+        gains[3] = -torch.inf
+        gains[7, outputs // 2] = torch.nan
+        values, tokens = most_probable(gains)
+        expected, first = gains.max(dim=-1)
+        assert torch.equal(tokens, first)
+        torch.testing.assert_close(values, expected, equal_nan=True)

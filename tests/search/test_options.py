@@ -130,3 +130,14 @@ def test_docstrings_name_every_option() -> None:
         text = inspect.getdoc(documented) or ""
         assert all(f"\n    {name} = {field.default!r}: " in text for name, field in FIELDS.items())
         assert "--" not in text
+
+
+def test_options_that_were_checked_before_are_told_apart_by_type() -> None:
+    assert SearchOptions.of({"beam": 1, "alpha": 0.0}) is SearchOptions.of({"beam": 1, "alpha": 0.0})
+    with pytest.raises(SearchError, match="beam = True"):
+        SearchOptions.of({"beam": True, "alpha": 0.0})
+    with pytest.raises(SearchError, match=r"beam = 1\.0"):
+        SearchOptions.of({"beam": 1.0, "alpha": 0.0})  # type: ignore[typeddict-item]
+    assert SearchOptions.of({"suppress": ["a"]}) == SearchOptions(suppress=("a",))  # a list cannot be remembered
+    with pytest.raises(SearchError, match=r"beam = \[5\]"):
+        SearchOptions.of({"beam": [5]})  # type: ignore[typeddict-item]

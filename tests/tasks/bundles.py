@@ -34,20 +34,28 @@ SIZES: dict[str, dict[str, int]] = {
 
 
 @cache
-def _tokenizers(joint: bool) -> TokenizerPair:
-    config = TextConfig.parse({"kind": "bpe", "joint": joint, "vocabulary": 400})
+def _tokenizers(joint: bool, kind: str) -> TokenizerPair:
+    config = TextConfig.parse({"kind": kind, "joint": joint, "vocabulary": 400})
     return learn_pair(config, lambda: [(pair.french, pair.english) for pair in SPLIT.train])
 
 
 def random_bundle(
-    path: Path, *, kind: str = "transformer", joint: bool = True, ending: float = 1.5, **model: Any
+    path: Path,
+    *,
+    kind: str = "transformer",
+    joint: bool = True,
+    ending: float = 1.5,
+    text: str = "bpe",
+    languages: dict[str, str] | None = None,
+    **model: Any,
 ) -> Path:
-    """A bundle at `path`. ending: added to the logit of the end mark, at any step."""
-    tokenizers = _tokenizers(joint)
+    """A bundle at `path`. ending: added to the logit of the end mark, at any step. text: the kind of the tokenizers."""
+    tokenizers = _tokenizers(joint, text)
     sizes = (len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary))
     config = TranslateBundle.parse(
         {
             "model": {"kind": kind, **SIZES[kind], **model},
+            "languages": languages or {},
             "vocabulary": VocabularySizes(source=sizes[0], target=sizes[1], joint=joint),
         }
     )

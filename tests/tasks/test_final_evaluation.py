@@ -57,7 +57,7 @@ def test_a_run_ends_where_the_model_cannot_be_converted(tmp_path: Path, monkeypa
     def refused(*_: object) -> Path:
         raise DiskError("no space left")
 
-    monkeypatch.setattr("regard.engine.ct2.converted", refused)
+    monkeypatch.setattr("regard.engine.ct2_model.converted", refused)
     with pytest.warns(UserWarning, match="no space left; translating with torch"):
         run(settings, tmp_path / "run")
     assert results(tmp_path / "run") == results(tmp_path / "first")

@@ -1,9 +1,12 @@
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import TextError
-from regard.text.vocabulary import BYTE_PIECES, Vocabulary
+from regard.text.normalise import SPACE_MARK, tidy
+from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
 PIECES = ["</s>", "<unk>", *BYTE_PIECES, "▁", "▁low", "er", "▁new", "est", "é", "<pad>"]
 VOCABULARY = Vocabulary(PIECES)
@@ -80,3 +83,31 @@ def test_bytes_read_as_python_reads_them(data):
     assert VOCABULARY.text(row) == " ".join(
         "".join(c for c in shown if c.isspace() or c.isprintable() or ord(c) > 0x9F).replace("\ufeff", "").split()
     )
+
+
+def test_printable_text_needs_no_repair() -> None:
+    """The short way for printable text gives what the long way gives."""
+    pieces = [
+        END,
+        UNKNOWN,
+        *BYTE_PIECES,
+        "▁",
+        "▁a",
+        "é",
+        "\u00a0",
+        "\u2028",
+        "\ufeff",
+        "a\u0301",
+        "中",
+        "\u200d",
+        "🙂",
+        PAD,
+    ]
+    vocabulary = Vocabulary(pieces)
+    generator = random.Random(3)
+    for _ in range(2000):
+        ids = generator.choices(
+            [*range(258, len(pieces)), 0, 1, 67, 0xC3 + 2, 0xA9 + 2, 9 + 2], k=generator.randrange(8)
+        )
+        joined = vocabulary._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        assert vocabulary.text(ids) == tidy(joined.replace(SPACE_MARK, " "))

@@ -6,23 +6,51 @@ import torch
 from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
 from regard.training.config import TrainConfig
-from regard.training.muon import Muon, iterations, orthogonalised
+from regard.training.muon import COEFFICIENTS, Muon, gram_iterations, iterations, orthogonalised
 from regard.training.optimizer import Optimizer
 
 SIZES = TransformerConfig(layers=1, width=16, heads=2, feed_forward=32, positions="learned", max_positions=16)
 
 
-@pytest.mark.parametrize("shape", [(3, 16, 16), (2, 8, 24), (2, 24, 8)])
-def test_orthogonalised_has_the_singular_vectors_and_flat_values(shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("shape", [(3, 16, 16), (2, 8, 12), (2, 8, 24), (2, 24, 8)])
+@pytest.mark.parametrize("lowest", [1.0, 0.1, 1e-3])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_orthogonalised_is_the_polynomial_of_the_singular_values(
+    shape: tuple[int, int, int], lowest: float, size: float
+) -> None:
+    """Against the singular value decomposition in float64: the vectors stay, and each value is iterated by itself."""
     torch.manual_seed(0)
-    matrices = torch.randn(shape)
-    left, _, right = torch.linalg.svd(matrices, full_matrices=False)
-    result = orthogonalised(matrices)
-    inside = left.transpose(1, 2) @ result @ right.transpose(1, 2)  # diagonal in the singular basis
-    values = torch.diagonal(inside, dim1=1, dim2=2)
-    assert values.min().item() > 0.6
-    assert values.max().item() < 1.3
-    assert (inside - torch.diag_embed(values)).abs().max().item() < 1e-4
+    left, _, right = torch.linalg.svd(torch.randn(shape, dtype=torch.float64), full_matrices=False)
+    values = torch.logspace(0, float(torch.tensor(lowest).log10()), min(shape[1:]), dtype=torch.float64)
+    matrices = size * (left * values) @ right
+    iterated = values / values.pow(8).sum() ** 0.125
+    for a, b, c in COEFFICIENTS:
+        iterated = a * iterated + b * iterated**3 + c * iterated**5
+    expected = (left * iterated) @ right
+    result = orthogonalised(matrices.float()).double()
+    assert ((result - expected).norm() / expected.norm()).item() < 2e-4
+    if lowest >= 0.1:
+        assert iterated.min().item() > 0.9
+        assert iterated.max().item() < 1.15
+
+
+@pytest.mark.parametrize("shape", [(2, 12, 12), (3, 12, 60)])
+def test_the_gram_matrix_gives_the_same_as_the_matrix(shape: tuple[int, int, int]) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    x = x / torch.linalg.matrix_norm(x, keepdim=True)
+    torch.testing.assert_close(gram_iterations(x), iterations(x), rtol=1e-3, atol=1e-5)
+
+
+def test_a_gradient_of_zeros_or_of_rank_one_gives_no_surprises() -> None:
+    torch.manual_seed(0)
+    for shape in ((2, 8, 8), (2, 8, 40)):
+        assert torch.equal(orthogonalised(torch.zeros(shape)), torch.zeros(shape))
+        single = torch.randn(2, shape[1], 1) @ torch.randn(2, 1, shape[2])
+        values = torch.linalg.svdvals(orthogonalised(single))
+        assert values[:, 0].min().item() > 0.9
+        assert values[:, 0].max().item() < 1.15
+        assert values[:, 1:].max().item() < 1e-2  # of rounding alone
 
 
 def test_batched_equals_one_by_one() -> None:
@@ -37,7 +65,7 @@ def test_matrices_are_the_same_in_whatever_group_to_the_last_bit() -> None:
     matrices = torch.randn(9, 32, 64)
     assert torch.equal(orthogonalised(matrices), orthogonalised(matrices.flip(0)).flip(0))
     x = matrices[:4] / (torch.linalg.matrix_norm(matrices[:4], keepdim=True) + 1e-7)
-    assert torch.equal(orthogonalised(matrices)[:4], iterations(x))
+    assert torch.equal(orthogonalised(matrices)[:4], gram_iterations(x))
 
 
 def test_muon_step_by_hand() -> None:

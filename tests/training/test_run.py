@@ -15,6 +15,8 @@ from regard.settings import merged
 from regard.tasks.load import load_served
 from regard.tasks.settings import parse_settings
 from regard.training.events import Event, Step, Stopped, Validated
+from regard.training.loop import TrainingJob
+from regard.training.muon import FIRST_FORM, FORM
 from training.runs import kept, logged, on_step, pointed, run, started, stop_after
 
 
@@ -119,6 +121,21 @@ def test_another_number_of_threads_is_told(settings: dict[str, Any], tmp_path: P
     finally:
         torch.set_num_threads(1)
     assert "resumed with threads 2, started with 1: results may differ in the last bits" in again.notes
+
+
+@pytest.mark.parametrize("optimizer", ["muon", "adamw"])
+def test_a_checkpoint_of_an_older_muon_is_told(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str
+) -> None:
+    out, settings = tmp_path / "run", merged(settings, {"train": {"optimizer": optimizer}})
+    with monkeypatch.context() as patch:
+        state = TrainingJob.state
+        patch.setattr(TrainingJob, "state", lambda job: {k: v for k, v in state(job).items() if k != "muon"})
+        with pytest.raises(KeyboardInterrupt):
+            run(settings, out, stop_after(4))
+    notes = [note for note in started(settings, out).notes if "muon" in note]
+    expected = f"resumed with muon {FORM}, started with {FIRST_FORM}: updates differ, so the run takes another course"
+    assert notes == ([expected] if optimizer == "muon" else [])
 
 
 def test_two_processes_may_not_share_a_run(settings: dict[str, Any], tmp_path: Path) -> None:

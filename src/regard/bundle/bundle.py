@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.bundle.archive import archives
 from regard.bundle.building import unfilled_network
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.manifest import MANIFEST, MEND, write_manifest
@@ -60,6 +61,10 @@ def rewrite_bundle(
 
     The other files of its directory are kept; no link out of it is followed.
     """
+    if bundle.directory.parent == archives():
+        raise BundleError(
+            f"{bundle.given or bundle.directory}: a zip file is not changed; unpack it, and give the directory"
+        )
     config = config or bundle.config
     with whole_directory(bundle.directory) as staging:
         for name in bundle.files.digests:

@@ -1,12 +1,13 @@
 """Converts a bundle into a CTranslate2 model directory, in float32 or int8, and caches it. bfloat16 is made of float32 when it is loaded.
 
 The converted vocabulary has no pad, so that pad gets no probability. The decoder starts from a zero embedding, which equals the embedding
-of our pad. Any program that uses CTranslate2 can read the directory.
+of our pad. An imported model may start from another vector: then pad is in the vocabulary, and its output bias is -1e9.
+Any program that uses CTranslate2 can read the directory.
 
 Shapes: V pieces without pad, D width, P positions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from regard.activity import activity
 from regard.bundle.config import BundleSettings
+from regard.bundle.int8 import quantised
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
 from regard.bundle.shortlist import has_shortlist, read_shortlist
-from regard.bundle.weights import WEIGHTS, numpy_weights
+from regard.bundle.weights import numpy_weights
 from regard.cache import locked, locked_entry, mark_used, new_entry, prune, remove_stale
 from regard.errors import BundleError, EngineError
 from regard.files import cache_directory, disk_errors, remove_whole
 from regard.models.config import ModelConfig, TransformerConfig
-from regard.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     Tensors = Mapping[str, NDArray[np.float32]]
 
 POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
-_LAYOUT = 3  # version of the conversion; raise it to invalidate the cache
-_EPSILON = 1e-5  # of `layers.norm`
+_LAYOUT = 4  # version of the conversion; raise it to invalidate the cache
+_NEVER = -1e9  # the output bias of a piece that is never generated
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
 
@@ -93,14 +94,20 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
         raise EngineError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
     assert isinstance(model, TransformerConfig)  # `obstacle` refuses all others
     spec = _spec(model)
-    _fill(spec, numpy_weights(bundle), bundle, model)
-    spec.register_source_vocabulary(list(bundle.tokenizers.source.vocabulary.pieces[:-1]))
-    spec.register_target_vocabulary(list(bundle.tokenizers.target.vocabulary.pieces[:-1]))
+    has_start_vector = _fill(spec, numpy_weights(bundle), bundle, model)
+    source, target = bundle.tokenizers.source.vocabulary, bundle.tokenizers.target.vocabulary
+    pieces = target.pieces if has_start_vector else target.pieces[:-1]
+    spec.register_source_vocabulary(list(source.pieces[:-1] if source != target else pieces))
+    spec.register_target_vocabulary(list(pieces))
     config = spec.config
-    config.unk_token, config.bos_token, config.eos_token, config.decoder_start_token = UNKNOWN, END, END, END
-    config.add_source_eos, config.layer_norm_epsilon = True, _EPSILON
+    config.unk_token, config.bos_token, config.eos_token = target.marks.unknown, target.marks.end, target.marks.end
+    config.decoder_start_token = target.marks.pad if has_start_vector else target.marks.end
+    config.add_source_eos, config.layer_norm_epsilon = True, model.norm_epsilon
+    if precision == "int8":
+        for layer in _products(spec):
+            layer.weight, layer.weight_scale = quantised(layer.weight)
     spec.validate()
-    spec.optimize(quantization=precision)
+    spec.optimize()
     with disk_errors(directory):
         spec.save(str(directory))
         if has_shortlist(bundle) and mappable(bundle):
@@ -144,6 +151,7 @@ def _spec(model: TransformerConfig) -> Any:
         "rotary_dim": 0 if model.positions == "rotary" else None,  # all of a head
         "rotary_interleave": False,
         "rms_norm": model.norm_kind == "rms",
+        "layernorm_embedding": model.embedding_norm,
     }
     encoder, decoder = (
         part(layers, model.heads, **options)
@@ -151,6 +159,8 @@ def _spec(model: TransformerConfig) -> Any:
     )
     if model.positions == "rotary":
         del encoder.position_encodings  # not used, but validation expects a table
+    for part in (encoder, decoder):
+        part.scale_embeddings = model.scale_embedding
     return TransformerSpec(encoder, decoder)
 
 
@@ -161,28 +171,43 @@ def _activation(name: str) -> tuple[Any, bool]:
     table = {
         "relu": (Activation.RELU, False),
         "gelu": (Activation.GELU, False),
+        "gelu_tanh": (Activation.GELUTanh, False),
         "silu": (Activation.SWISH, False),
         "swiglu": (Activation.SWISH, True),
+        "geglu": (Activation.GELUTanh, True),
     }
     return table[name]
 
 
-def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerConfig) -> None:
+def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerConfig) -> bool:
+    """Set the weights. Returns whether the decoder starts from the vector of pad, because that is not zero."""
+    import numpy as np
+
+    joint = bundle.config.vocabulary.joint
     target = tensors["target.embedding.weight"]
-    source = target if bundle.config.vocabulary.joint and model.tie else tensors["source.embedding.weight"]
-    if target[-1].any():
-        raise EngineError(f"{bundle.directory / WEIGHTS}: the embedding of <pad> is not zero; use the torch engine")
-    spec.encoder.embeddings[0].weight = source[:-1]
-    spec.decoder.embeddings.weight = target[:-1]
-    spec.decoder.projection.weight = target[:-1] if model.tie else tensors["output"]
-    spec.decoder.start_from_zero_embedding = True
+    source = target if joint and model.tie else tensors["source.embedding.weight"]
+    output = target[:-1] if model.tie else tensors["output"]
+    bias = tensors["output_bias"] if model.output_bias else None
+    has_start_vector = bool(target[-1].any())
+    if has_start_vector:
+        output = np.concatenate([output, np.zeros_like(output[:1])])
+        bias = np.append(np.zeros(len(target) - 1, np.float32) if bias is None else bias, np.float32(_NEVER))
+    spec.encoder.embeddings[0].weight = source if has_start_vector and joint else source[:-1]
+    spec.decoder.embeddings.weight = target if has_start_vector else target[:-1]
+    spec.decoder.projection.weight = output
+    if bias is not None:
+        spec.decoder.projection.bias = bias
+    spec.decoder.start_from_zero_embedding = not has_start_vector
     for front, stack, part in (("source", "encoder", spec.encoder), ("target", "decoder", spec.decoder)):
         _positions(part, tensors, front, stack, model)
     for name, part in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         if model.norm == "pre":
             _norm(part.layer_norm, tensors, f"{name}_norm")
+        if model.embedding_norm:
+            _norm(part.layernorm_embedding, tensors, f"{'source' if name == 'encoder' else 'target'}.norm")
         for number, layer in enumerate(part.layer):
             _block(layer, tensors, f"{name}.{number}", has_cross=name == "decoder")
+    return has_start_vector
 
 
 def _positions(spec: Any, tensors: "Tensors", front: str, stack: str, model: TransformerConfig) -> None:
@@ -224,6 +249,19 @@ def _linear(spec: Any, tensors: "Tensors", *names: str) -> None:
 
     spec.weight = np.concatenate([tensors[f"{name}.weight"] for name in names])
     spec.bias = np.concatenate([tensors[f"{name}.bias"] for name in names])
+
+
+def _products(spec: Any) -> Iterator[Any]:
+    """The layers whose weights may have 8 bits: embeddings and products."""
+    yield from (spec.encoder.embeddings[0], spec.decoder.embeddings, spec.decoder.projection)
+    for part in (spec.encoder, spec.decoder):
+        for layer in part.layer:
+            yield from layer.self_attention.linear
+            if part is spec.decoder:
+                yield from layer.attention.linear
+            yield from (layer.ffn.linear_0, layer.ffn.linear_1)
+            if hasattr(layer.ffn, "linear_0_noact"):
+                yield layer.ffn.linear_0_noact
 
 
 def _norm(spec: Any, tensors: "Tensors", name: str) -> None:

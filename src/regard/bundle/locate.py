@@ -1,4 +1,4 @@
-"""Finds the bundle of a path that is a bundle or a run; reads and writes the pointers `best` and `latest` of a run.
+"""Finds the bundle of a path that is a bundle, a zip file of one, or a run; reads and writes the pointers `best` and `latest` of a run.
 
 It opens no bundle.
 """
@@ -7,6 +7,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from regard.bundle.archive import is_archive, unpacked
 from regard.bundle.manifest import MANIFEST, reading
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, FileError
@@ -23,7 +24,7 @@ _HARMLESS = re.compile(
 
 
 def find_bundle(path: str | Path) -> Path:
-    """The directory of a bundle: `path` itself, or the target of the run's `best` pointer, else of `latest`."""
+    """The directory of a bundle: `path` itself, or the target of the run's `best` pointer, else of `latest`. A zip file is unpacked."""
     directory = Path(path)
     with reading(directory):
         return _find_bundle(directory)
@@ -32,8 +33,12 @@ def find_bundle(path: str | Path) -> Path:
 def _find_bundle(directory: Path) -> Path:
     if not directory.exists():
         raise BundleError(f"{directory}: no such directory; give a bundle or the directory of a run")
+    if is_archive(directory):
+        return unpacked(directory)
     if not directory.is_dir():
-        raise BundleError(f"{directory}: a file, not a directory; give a bundle or the directory of a run")
+        raise BundleError(
+            f"{directory}: a file, not a directory or a zip file; give a bundle or the directory of a run"
+        )
     if (directory / MANIFEST).exists() or (directory / WEIGHTS).exists():
         return directory
     names: tuple[Pointer, ...] = ("best", "latest")

@@ -1,4 +1,4 @@
-"""`regard explain`: explains the translation of one sentence, or the label or the caption of one picture."""
+"""`regard explain`: explains a translation, what a language model or classifier makes of a text, or the label or caption of a picture."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,7 @@ import typer
 from regard.errors import shown
 
 if TYPE_CHECKING:
-    from regard.explain.explanation import AttentionName, Explanation
+    from regard.explain.explanation import AttentionName, Explanation, LayerMixing
     from regard.tasks.translate.translator import Translator
 
 
@@ -18,7 +18,7 @@ def explain(
         str,
         typer.Argument(
             metavar="SENTENCE|PICTURE",
-            help="What is translated; or a PNG or JPEG file that is classified or described.",
+            help="What is translated or read; or a PNG or JPEG file that is classified or described.",
         ),
     ],
     out: Annotated[
@@ -48,13 +48,15 @@ def explain(
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
-    """Show where a model looks while it translates a sentence, or classifies or describes a picture, and why it said what it said."""
-    from regard.activity import activity
-    from regard.bundle.locate import find_bundle
-    from regard.cli.streams import open_output
-    from regard.tasks.bundles import read_config
+    """Show where a model looks while it translates a sentence, or classifies or describes a picture, and why it said what it said.
 
-    task = read_config(find_bundle(bundle)).task
+    Of a language model or a classifier: what each layer makes of a text, by attention weights, gates, filters and gradients.
+    """
+    from regard.activity import activity
+    from regard.cli.streams import open_output
+    from regard.tasks.load import open_given
+
+    task = open_given(bundle).config.task
     if task in ("classify_images", "caption"):
         of_words = {"prefix": prefix, "replace": replace, "mask": mask, "without": without}
         for flag, value in of_words.items() if task == "caption" else {"beside": beside, **of_words}.items():
@@ -65,6 +67,12 @@ def explain(
             _explain_picture(bundle, sentence, out, target, device)
         return
 
+    if task != "translate":
+        given = {"--target": target, "--prefix": prefix, "--replace": replace, "--mask": mask, "--without": without}
+        _explain_text(
+            [bundle, *(beside or ())], sentence, out, device, [name for name, value in given.items() if value]
+        )
+        return
     with activity("loading torch"):
         from regard.explain.explain import check_request
         from regard.explain.explain import explain as explained
@@ -100,6 +108,31 @@ def explain(
     ]
     for path, explanation in zip((bundle, *(beside or ())), explanations, strict=True):
         _note_missing_weights(models[path], explanation)
+    if out is not None:
+        write_explanations(explanations, out)
+    with open_output(None) as stream:
+        stream.write(f"{shown(out)}\n" if out is not None else "\n".join(map(_text, explanations)))
+
+
+def _explain_text(paths: list[Path], text: str, out: Path | None, device: str, refused: list[str]) -> None:
+    """Explain what language models and classifiers make of a text."""
+    from regard.activity import activity
+    from regard.cli.streams import open_output
+    from regard.errors import ConfigError
+
+    with activity("loading torch"):
+        from regard.explain.sentence_page import PICTURES, check_output, write_explanations
+        from regard.explain.table import explain_served
+        from regard.tasks.load import load_served
+
+    if refused:
+        raise ConfigError(f"{refused[0]}: {shown(paths[0])} does not translate; this option is for translators")
+    if out is not None:
+        check_output(out)
+        if out.suffix in PICTURES:
+            raise ConfigError(f"{out}: only a translation is drawn; write .html or .json")
+    models = {path: load_served(path, device, "torch") for path in paths}
+    explanations = [explain_served(models[path], text, name=path.resolve().name) for path in paths]
     if out is not None:
         write_explanations(explanations, out)
     with open_output(None) as stream:
@@ -184,8 +217,18 @@ def _text(explanation: "Explanation") -> str:
             weight = alignment.weights[target][source]
             words = f"{shown(alignment.target_words[target])}\t{shown(alignment.source_words[source])}"
             lines.append(f"{words}\t{weight:.3f}\t{method}")
+    lines += [_mixing(layer) for layer in explanation.mixing]
     lines += [
         f"{shown(changed.name)}\t{shown(changed.text)}\tlog-probability {changed.logprob:.4f}"
         for changed in explanation.what_if
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _mixing(layer: "LayerMixing") -> str:
+    """What a layer mixes, in one line."""
+    parts = [f"90 % of its receptive field within {layer.width:.1f} tokens"]
+    if layer.gates is not None:
+        means = layer.gates.values.mean(axis=1)
+        parts.append(", ".join(f"{name} {mean:.2f}" for name, mean in zip(layer.gate_names, means, strict=True)))
+    return "\t".join([f"{layer.stack} {layer.layer + 1}", shown(layer.mixer), *parts])

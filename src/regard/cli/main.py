@@ -16,7 +16,9 @@ from regard.cli import (
     demo,
     evaluate,
     explain,
+    export,
     generate,
+    import_model,
     info,
     init,
     ls,
@@ -71,6 +73,8 @@ app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
+app.command("export")(with_extensions(export.export))
+app.command("import")(with_extensions(import_model.import_model))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")
@@ -93,7 +97,7 @@ def run() -> None:
     threading.excepthook = report_thread_failure
     try:
         with shown_activities():
-            code = app(standalone_mode=False)
+            code = app.of_verb(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False)
         flush_output()
     except SystemExit as stop:
         code = stop.code

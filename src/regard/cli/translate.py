@@ -136,7 +136,7 @@ class TranslateLines:
         )
         self.translator.prepare(self.options, constrained=bool(constrained))
 
-    @property
+    @cached_property
     def max_batch_width(self) -> int | None:
         """The most tokens of a batch, padding included."""
         from regard.engine.batching import FAST_BATCH_TOKENS
@@ -168,12 +168,15 @@ class TranslateLines:
         """The translations of a batch of lines."""
         from regard.cli.lines import LineResult
 
-        options = replace(self.options, seed=(self.options.seed + first) % 2**64)
+        options = self.options
+        if options.draws:
+            options = replace(options, seed=(options.seed + first) % 2**64)
         translations = self.translator.search_read(
             [line.source for line in lines],
             options,
             prefixes=[line.prefix for line in lines] if self.with_prefix else None,
             phrases=[line.phrases for line in lines] if self.with_phrases else None,
+            batch_tokens=self.max_batch_width,  # the lines are one batch; others are searched beside it
             scores=self.as_json or options.nbest > 1,  # other output does not print them
         )
         return [
@@ -226,6 +229,11 @@ class TranslateLines:
 
     def _remarks(self, number: int, line: Line, translation: "Translation") -> Iterator[str]:
         """Warnings and proofs for a line, printed to stderr."""
+        unusual = (
+            line.warning or translation.truncated or translation.timed_out or translation.unmet or translation.proof
+        )
+        if translation.finished and not unusual:
+            return
         from regard.tasks.translate.output_length import cut_by_width
 
         if line.warning is not None:

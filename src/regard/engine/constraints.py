@@ -109,6 +109,8 @@ def search_constraints(
     """The constraints of a search, in tokens, with the suppressed pieces of the options. limits: see `in_tokens`."""
     if constraints.phrases and options.kind != "beam":
         raise SearchError(f"phrases are for beam search, not for {options.kind}: leave one of the two out")
+    if not constraints and not options.suppress:
+        return Constraints()
     return replace(constraints.in_tokens(limits), suppressed=suppressed_ids(tokenizer.vocabulary, options.suppress))
 
 

@@ -15,37 +15,31 @@ Shapes: k hypotheses.
 """
 
 import math
-import os
-import re
-import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
-from regard.activity import activity
-from regard.bundle.ctranslate2 import converted, mappable, reach
+from regard.bundle.ctranslate2 import mappable, reach
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
 from regard.engine.batching import FAST_BATCH_TOKENS, batches_of_one_limit, length_batches
-from regard.errors import EngineError, RegardError, ResourceError, is_out_of_memory
+from regard.engine.ct2_model import ConvertedModel
+from regard.engine.fast import Found
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped
 from regard.search.options import FIELDS, SearchOptions, default_of
 from regard.search.ranking import Ranking
-from regard.text.vocabulary import END
-
-if TYPE_CHECKING:
-    import ctranslate2
 
 Ids = Sequence[int]
 Outputs = list[tuple[list[str], float]]
 """Hypotheses as pieces and log p, the most probable first."""
+_Submitted = tuple[list[int], int, Sequence[Any]]
+"""The sentences of a batch, the steps of its search at most, and CTranslate2's answers, which may not be there yet."""
 
 SUPPORTED = {
     "beam",
@@ -57,41 +51,39 @@ SUPPORTED = {
     "seed",
 }  # a seed has no effect without sampling
 ONLY_TORCH = tuple(name for name, field in FIELDS.items() if name not in SUPPORTED and not field.metadata["only_for"])
+_torch_values = attrgetter(*ONLY_TORCH)
+_TORCH_DEFAULTS = tuple(map(default_of, ONLY_TORCH))
 UNSCORED = (math.nan,)
 BATCHES_PER_WORKER = 6
 SMALLEST_FAST_BATCH = 512  # source tokens: smaller batches do not fill the products
 _LOOK_SECONDS = 0.002
-# too many threads, or too many open files: the model's files were checked a moment ago
-_EXHAUSTED = re.compile(r"temporarily unavailable|can't start new thread|unable to open file", re.IGNORECASE)
 EMPTY_OUTPUT: Outputs = [([], 0.0)]
 """The output of a sentence whose search the time limit ended before it began."""
-_SEARCHES: "weakref.WeakSet[Ct2Search]" = weakref.WeakSet()
-_LEFT_BY_FORK: "list[ctranslate2.Translator]" = []
 
 
 class Ct2Search:
     """A converted bundle, loaded at the first search, with one single-threaded worker per core."""
 
     def __init__(self, bundle: OpenBundle, precision: Precision, workers: int | None = None) -> None:
-        self._bundle, self._precision = bundle, precision
-        self._workers = workers or usable_cores()
+        self._bundle, self._workers = bundle, workers or usable_cores()
+        self._model = ConvertedModel(bundle, precision, self._workers)
+        self._reach = reach(bundle.config)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
+        self._end = bundle.tokenizers.target.vocabulary.marks.end
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
-        self._opening, self._turn = threading.Lock(), threading.Lock()
-        _SEARCHES.add(self)
 
     def obstacle(self, options: SearchOptions, longest: int) -> str | None:
         """An option, as name = value, that CTranslate2 does not support; None: it supports all. longest: the largest limit."""
-        for name in ONLY_TORCH:
-            value = getattr(options, name)
-            if value != default_of(name):
-                return f"{name} = {value!r}"
+        values = _torch_values(options)
+        if values != _TORCH_DEFAULTS:
+            other = zip(ONLY_TORCH, values, _TORCH_DEFAULTS, strict=True)
+            return next(f"{name} = {value!r}" for name, value, default in other if value != default)
         if options.shortlist and not self._mappable:
             return "shortlist = True over pieces with spaces"
         if 2 * options.beam > self._outputs:
             return f"beam = {options.beam} over {self._outputs} pieces"
-        if longest + 1 > reach(self._bundle.config):
+        if longest + 1 > self._reach:
             return f"max_length = {longest}"
         return None
 
@@ -101,83 +93,88 @@ class Ct2Search:
 
     def prepare(self) -> None:
         """Convert the bundle if that was not done before, and open it."""
-        _ = self._translator
+        _ = self._model.translator
 
     def search(
         self,
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool = True,
         interruption: Interruption | None = None,
-    ) -> list[list[Hypothesis]]:
+    ) -> Iterator[Found]:
         """Up to `options.nbest` hypotheses for each source, best first. limits: the maximum output length of each, in tokens.
 
+        They come as soon as they are there, so that the caller works while the other batches are searched.
         scores=False: scores may be NaN. Greedy search then computes no probabilities, which saves a tenth of its time.
         """
-        if options.beam == 1 and not scores:
-            hypotheses = self._unscored(sources, limits, options, batch_tokens, interruption)
-        else:
-            hypotheses = self._scored(sources, limits, options, batch_tokens, interruption)
-        return hypotheses if interruption is None else interruption.marked(hypotheses)
+        unscored = options.beam == 1 and not scores
+        found = (self._unscored if unscored else self._scored)(sources, limits, options, batch_tokens, interruption)
+        if interruption is None:
+            return found
+        results = dict(found)
+        return enumerate(interruption.marked([results[number] for number in range(len(sources))]))
 
     def _scored(
         self,
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
-    ) -> list[list[Hypothesis]]:
-        outputs_of = self._ask(sources, limits, options, batch_tokens, interruption, everything=False)
-        results: dict[int, list[Hypothesis]] = {}
-        beyond: list[int] = []  # the sentences whose results exceed their limit
-        for number, outputs in enumerate(outputs_of):
+    ) -> Iterator[Found]:
+        ranking = Ranking(options.alpha)
+        beyond: dict[int, Outputs] = {}  # the sentences whose results exceed their limit
+        for number, outputs in self._ask(sources, limits, options, batch_tokens, interruption, everything=False):
             limit = limits[number]
             if interruption is not None and interruption.was_cut(number):
-                results[number] = self._cut_at(limit, [], outputs, options)
+                yield number, self._cut_at(limit, [], outputs, ranking, options.nbest)
             elif all(len(pieces) <= limit for pieces, _ in outputs):
-                results[number] = self._ranked(outputs, [], options)
+                yield number, self._ranked(outputs, [], ranking, options.nbest)
             else:
-                beyond.append(number)
-        if beyond:
-            own = [sources[number] for number in beyond], [limits[number] for number in beyond]
-            further = None if interruption is None else interruption.of_batch()
-            again = self._search_to(*own, options, batch_tokens, further)
-            results.update(zip(beyond, again, strict=True))
-            if interruption is not None and further is not None:
-                for number in (number for place, number in enumerate(beyond) if further.was_cut(place)):
-                    limit = limits[number]
-                    finished = [output for output in outputs_of[number] if len(output[0]) <= limit]
-                    results[number] = self._cut_at(limit, finished, outputs_of[number], options)
-                    interruption.cut([number])
-        return [results[number] for number in range(len(sources))]
+                beyond[number] = outputs
+        if not beyond:
+            return
+        own = [sources[number] for number in beyond], [limits[number] for number in beyond]
+        further = None if interruption is None else interruption.of_batch()
+        again = self._search_to(*own, options, batch_tokens, further)
+        for place, (number, hypotheses) in enumerate(zip(beyond, again, strict=True)):
+            if interruption is not None and further is not None and further.was_cut(place):
+                finished = [output for output in beyond[number] if len(output[0]) <= limits[number]]
+                interruption.cut([number])
+                yield number, self._cut_at(limits[number], finished, beyond[number], ranking, options.nbest)
+            else:
+                yield number, hypotheses
 
-    def _cut_at(self, limit: int, finished: Outputs, outputs: Outputs, options: SearchOptions) -> list[Hypothesis]:
+    def _cut_at(
+        self, limit: int, finished: Outputs, outputs: Outputs, ranking: Ranking, nbest: int
+    ) -> list[Hypothesis]:
         """The hypotheses of a sentence whose search was interrupted: finished ones first, then the beginnings of the others."""
         cut = [(pieces[:limit], logprob) for pieces, logprob in outputs if (pieces, logprob) not in finished]
-        return self._ranked(finished, cut, options)
+        return self._ranked(finished, cut, ranking, nbest)
 
     def _search_to(
         self,
         sources: list[Ids],
         limits: list[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of sentences that reach their limits: finished ones first, then those cut at the limit.
 
         All are asked for at once: what finishes within the limit, and what goes on there. Greedy search has nothing that finishes.
         """
-        count, shorter = len(sources), [limit - 1 for limit in limits]
+        count, shorter, ranking = len(sources), [limit - 1 for limit in limits], Ranking(options.alpha)
         ended: list[Outputs] = [[]] * count
         if options.beam == 1:
-            cut = self._ask(sources, shorter, options, batch_tokens, interruption, everything=True)
+            answers = dict(self._ask(sources, shorter, options, batch_tokens, interruption, everything=True))
+            cut = [answers[place] for place in range(count)]
         else:
-            both = self._ask([*sources] * 2, limits + shorter, options, batch_tokens, interruption, everything=True)
-            ended, cut = both[:count], both[count:]
+            wanted = [*sources] * 2, limits + shorter
+            answers = dict(self._ask(*wanted, options, batch_tokens, interruption, everything=True))
+            ended, cut = [[answers[start + place] for place in range(count)] for start in (0, count)]
             if interruption is not None:
                 interruption.cut(place for place in range(count) if interruption.was_cut(count + place))
         results = []
@@ -191,7 +188,7 @@ class Ct2Search:
                 not finished and not going
             ):  # with a shortlist another batch has other candidates, and so it may end earlier
                 finished = all_cut
-            results.append(self._ranked(finished[: options.beam], going, options))
+            results.append(self._ranked(finished[: options.beam], going, ranking, options.nbest))
         return results
 
     def _unscored(
@@ -199,46 +196,53 @@ class Ct2Search:
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
-    ) -> list[list[Hypothesis]]:
+    ) -> Iterator[Found]:
         """Greedy search. Its tokens do not depend on the limit, so a longer output is simply cut at the limit."""
-        results = []
-        outputs = self._ask(sources, limits, options, batch_tokens, interruption, everything=False, scores=False)
-        for number, ([(pieces, _)], limit) in enumerate(zip(outputs, limits, strict=True)):
-            finished = len(pieces) <= limit and not (interruption is not None and interruption.was_cut(number))
-            results.append([Hypothesis(self._ids_of(pieces[:limit]), math.nan, math.nan, finished=finished)])
-        return results
+        asked = self._ask(sources, limits, options, batch_tokens, interruption, everything=False, scores=False)
+        for number, [(pieces, _)] in asked:
+            finished = len(pieces) <= limits[number]
+            ids = self._ids_of(pieces if finished else pieces[: limits[number]])
+            finished = finished and not (interruption is not None and interruption.was_cut(number))
+            yield number, [Hypothesis(ids, math.nan, math.nan, finished)]
 
-    def _ranked(self, finished: Outputs, cut: Outputs, options: SearchOptions) -> list[Hypothesis]:
-        ranking = Ranking(options.alpha)
-        hypotheses = [
-            make_hypothesis(self._ids_of(pieces), logprob, ranking=ranking, finished=ended)
-            for outputs, ended in ((finished, True), (cut, False))
-            for pieces, logprob in outputs
-        ]
-        return best_first(hypotheses)[: options.nbest]
+    def _ranked(self, finished: Outputs, cut: Outputs, ranking: Ranking, nbest: int) -> list[Hypothesis]:
+        """The `nbest` best. Only these are made of pieces: a beam has several times as many."""
+        ended, outputs = len(finished), [*finished, *cut]
+        order: Sequence[int] = range(len(outputs))
+        if len(outputs) > nbest:
+            scores = [ranking.score(logprob, len(pieces)) for pieces, logprob in outputs]
+            if not any(map(math.isnan, scores)):  # `make_hypothesis` refuses NaN
+                order = sorted(order, key=lambda place: (place >= ended, -scores[place]))[:nbest]
+        hypotheses = []
+        for place in order:
+            pieces, logprob = outputs[place]
+            ids = self._ids_of(pieces)
+            hypotheses.append(make_hypothesis(ids, logprob, ranking=ranking, finished=place < ended))
+        return best_first(hypotheses) if len(hypotheses) > 1 else hypotheses
 
     def _ask(
         self,
         sources: Sequence[Ids],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         interruption: Interruption | None,
         *,
         everything: bool,  # return all hypotheses that finish or reach the limit; the search stops only there
         scores: bool = True,  # else NaN
-    ) -> list[Outputs]:
-        """Hypotheses of at most one token more than the largest limit of their batch."""
+    ) -> Iterator[tuple[int, Outputs]]:
+        """The number of each source and its hypotheses, of at most one token more than the largest limit of their batch."""
         likeliest_only = options.alpha == 0.0 and options.nbest == 1
         between_tokens = interruption if options.beam == 1 else None
+        piece_of, translator = self._pieces.__getitem__, self._model.translator
 
-        def submit(batch: list[int]) -> list[tuple[int, int, Any]]:
-            steps = max(limits[number] for number in batch) + 1
+        def submit(batch: list[int]) -> _Submitted:
+            steps = max([limits[number] for number in batch]) + 1
             patience = steps + 1 if everything and options.beam > 1 else 1  # more than can ever finish
-            answers = self._translator.translate_batch(
-                [[self._pieces[index] for index in sources[number]] for number in batch],
+            answers = translator.translate_batch(
+                [[*map(piece_of, sources[number])] for number in batch],
                 asynchronous=True,
                 beam_size=options.beam,
                 patience=patience,
@@ -252,34 +256,35 @@ class Ct2Search:
                 use_vmap=options.shortlist,
                 callback=None if between_tokens is None else _callback(between_tokens),
             )
-            return [(number, steps, answer) for number, answer in zip(batch, answers, strict=True)]
+            return batch, steps, answers
 
         kept = [options.beam * (limit + 1) for limit in limits]
         lengths = [len(ids) for ids in sources]
-        tokens = min(batch_tokens, self._batch_tokens(lengths))
+        tokens = self._batch_tokens(lengths) if batch_tokens is None else min(batch_tokens, FAST_BATCH_TOKENS)
         batches = length_batches(lengths, tokens, kept)
         if everything:  # a batch has one limit
             batches = batches_of_one_limit(limits, lengths, tokens, kept)
         turn: AbstractContextManager[None] = nullcontext()
         if interruption is not None and between_tokens is None:
             batches, turn = ([number] for number in range(len(sources))), self._taking_turns(interruption)
-        outputs_of: dict[int, Outputs] = {}
-        with turn, activity("translating", len(sources), "sentences") as progress:
-            for number, steps, answer in self._answers(submit, batches, interruption):
-                result = answer.result()
-                outputs = list(zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True))
-                if between_tokens is not None:
-                    [(pieces, logprob)] = outputs
-                    if pieces and pieces[-1] == END:
-                        pieces.pop()
-                    elif len(pieces) < steps:
-                        between_tokens.cut([number])
-                    outputs = [(pieces, logprob)]
-                outputs_of[number] = outputs
-                progress.advance()
+        answered: set[int] = set()
+        with turn:
+            for numbers, steps, answers in self._answers(submit, batches, interruption):
+                for number, answer in zip(numbers, answers, strict=True):
+                    result = answer.result()
+                    outputs = [*zip(result.hypotheses, result.scores if scores else UNSCORED, strict=True)]
+                    if between_tokens is not None:
+                        pieces = outputs[0][0]
+                        if pieces and pieces[-1] == self._end:
+                            pieces.pop()
+                        elif len(pieces) < steps:
+                            between_tokens.cut([number])
+                    yield number, outputs
+                answered.update(numbers)
         if interruption is not None:
-            interruption.cut(number for number in range(len(sources)) if number not in outputs_of)
-        return [outputs_of.get(number, EMPTY_OUTPUT) for number in range(len(sources))]
+            left = [number for number in range(len(sources)) if number not in answered]
+            interruption.cut(left)
+            yield from ((number, EMPTY_OUTPUT) for number in left)
 
     def _batch_tokens(self, lengths: Sequence[int]) -> int:
         """The tokens of a batch: so few that each worker has several batches, because the last ones leave the others without work."""
@@ -289,25 +294,22 @@ class Ct2Search:
     @contextmanager
     def _taking_turns(self, interruption: Interruption) -> Iterator[None]:
         """One call at a time: its clock starts when no other call's sentences are before its own."""
-        while not self._turn.acquire(timeout=_LOOK_SECONDS):
+        while not self._model.turn.acquire(timeout=_LOOK_SECONDS):
             interruption.due()  # a stop signal
         try:
             interruption.start()
             yield
         finally:
-            self._turn.release()
+            self._model.turn.release()
 
     def _answers(
-        self,
-        submit: Callable[[list[int]], list[tuple[int, int, Any]]],
-        batches: Iterator[list[int]],
-        interruption: Interruption | None,
-    ) -> Iterator[tuple[int, int, Any]]:
-        """The (number, steps, answer) of all batches, in order. With an interruption, few batches are submitted at a time."""
+        self, submit: Callable[[list[int]], _Submitted], batches: Iterator[list[int]], interruption: Interruption | None
+    ) -> Iterator[_Submitted]:
+        """The answers of all batches, in order. With an interruption, few batches are submitted at a time."""
         if interruption is None:
-            yield from [item for batch in batches for item in submit(batch)]
+            yield from [submit(batch) for batch in batches]
             return
-        running: deque[list[tuple[int, int, Any]]] = deque()
+        running: deque[_Submitted] = deque()
         late = False
         while True:
             while len(running) <= self._workers and not late:
@@ -318,58 +320,16 @@ class Ct2Search:
                 running.append(submit(batch))
             if not running:
                 return
-            for number, steps, answer in running.popleft():
+            for answer in running[0][2]:
                 while not answer.done():
                     interruption.due()  # a stop signal
                     time.sleep(_LOOK_SECONDS)
-                yield number, steps, answer
+            yield running.popleft()
             interruption.due()
 
     @cached_property
     def _mappable(self) -> bool:
         return mappable(self._bundle)
-
-    @property
-    def _translator(self) -> "ctranslate2.Translator":
-        with self._opening:
-            return self._opened
-
-    @cached_property
-    def _opened(self) -> "ctranslate2.Translator":
-        import ctranslate2
-
-        with ExitStack() as lock:  # nobody prunes the model before it is open
-            model = str(converted(self._bundle, self._precision, lock))
-            try:
-                # it sets OpenMP's number of threads, which torch uses too, where it is made
-                with ThreadPoolExecutor(1) as thread:
-                    return thread.submit(
-                        ctranslate2.Translator,
-                        model,
-                        device="cpu",
-                        compute_type=self._precision,
-                        inter_threads=self._workers,
-                        intra_threads=1,
-                    ).result()
-            except (RuntimeError, MemoryError) as error:
-                raise _opening_error(model, error) from None
-
-    def _reopen_after_fork(self) -> None:
-        """Open the translator anew at the next search: a forked process has none of its threads."""
-        self._opening, self._turn = threading.Lock(), threading.Lock()
-        if "_opened" in self.__dict__:
-            _LEFT_BY_FORK.append(self.__dict__.pop("_opened"))  # its destructor would wait for those threads for ever
-
-
-def _opening_error(model: str, error: Exception) -> RegardError:
-    """The error of a converted model that cannot be opened: the machine is the cause, or the model and CTranslate2 do not fit."""
-    reason = (str(error).splitlines() or ["out of memory"])[0]
-    if is_out_of_memory(error) or _EXHAUSTED.search(reason):
-        return ResourceError(
-            f"{model}: CTranslate2 cannot open it now: {reason}; free some memory or raise the limits (`ulimit -a`), "
-            "or use the torch engine"
-        )
-    return EngineError(f"{model}: CTranslate2 cannot open it: {reason}; delete it, or use the torch engine")
 
 
 def _callback(interruption: Interruption) -> Callable[[object], bool]:
@@ -383,11 +343,3 @@ def _callback(interruption: Interruption) -> Callable[[object], bool]:
             return True
 
     return ends
-
-
-def _after_fork() -> None:
-    for search in list(_SEARCHES):
-        search._reopen_after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)

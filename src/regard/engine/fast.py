@@ -4,7 +4,7 @@ The error for an unsupported search names the option that prevents it. No engine
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -13,6 +13,9 @@ from regard.errors import DiskError, EngineError, ResourceError, SearchError
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption
 from regard.search.options import SearchOptions
+
+Found = tuple[int, list[Hypothesis]]
+"""The number of a source, and its hypotheses."""
 
 
 class FastSearch(Protocol):
@@ -35,13 +38,14 @@ class FastSearch(Protocol):
         sources: Sequence[Sequence[int]],
         limits: Sequence[int],
         options: SearchOptions,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool,
         interruption: Interruption | None = None,
-    ) -> list[list[Hypothesis]]:
-        """Up to `options.nbest` hypotheses for each source, best first.
+    ) -> Iterator[Found]:
+        """Up to `options.nbest` hypotheses for each source, best first, as soon as they are there.
 
-        limits: the maximum output length of each, in tokens; scores=False: scores may be NaN.
+        limits: the maximum output length of each, in tokens; batch_tokens: source tokens of a batch, None: the engine chooses.
+        scores=False: scores may be NaN.
         interruption: looked at as often as the engine can.
         """
         ...
@@ -60,10 +64,10 @@ class FastPath:
         limits: Sequence[int],
         options: SearchOptions,
         constraints: TextConstraints,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool,
         interruption: Interruption | None = None,
-    ) -> list[list[Hypothesis]] | None:
+    ) -> Iterator[Found] | None:
         """The engine's hypotheses; None if there is no engine or it does not support this search."""
         engine = self._engine
         if engine is None:

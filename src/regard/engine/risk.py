@@ -34,16 +34,12 @@ def by_utility(utilities: Sequence[float], samples: Sequence[str]) -> list[int]:
 
 
 def least_risk(
-    samples: Sequence[Sequence[Hypothesis]], decode: Callable[[Sequence[int]], str], nbest: int
-) -> tuple[list[list[Hypothesis]], list[list[float]]]:
-    """For each source the `nbest` different samples of the largest expected utility, by chrF, and the utilities."""
+    samples: Sequence[Hypothesis], decode: Callable[[Sequence[int]], str], nbest: int
+) -> tuple[list[Hypothesis], list[float]]:
+    """Of a source's samples the `nbest` different ones of the largest expected utility, by chrF, and the utilities."""
     from regard.metrics.pairwise import chrf_matrix
 
-    chosen, utilities = [], []
-    for drawn in samples:
-        texts = [decode(hypothesis.tokens) for hypothesis in drawn]
-        values = expected_utilities(texts, chrf_matrix)
-        best = by_utility(values, texts)[:nbest]
-        chosen.append([drawn[number] for number in best])
-        utilities.append([values[number] for number in best])
-    return chosen, utilities
+    texts = [decode(hypothesis.tokens) for hypothesis in samples]
+    values = expected_utilities(texts, chrf_matrix)
+    best = by_utility(values, texts)[:nbest]
+    return [samples[number] for number in best], [values[number] for number in best]

@@ -13,7 +13,8 @@ from regard.explain.attribution import attribute
 from regard.explain.beam_tree import beam_tree
 from regard.explain.capture import CapturedPass, capture
 from regard.explain.exact_tree import exact_tree
-from regard.explain.explanation import ATTENTIONS, Explanation, ModelFacts, Outputs, Search, Side
+from regard.explain.explanation import ATTENTIONS, Explanation, LayerMixing, ModelFacts, Outputs, Search, Side
+from regard.explain.mixing import layer_mixing, mixers_of, probe_of_mixing, weighted_layers
 from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
 from regard.explain.structure import structure
@@ -27,7 +28,7 @@ from regard.tasks.translate.translator import Translator
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import END
 
-Part = Literal["computation", "searches", "attribution", "structure"]
+Part = Literal["computation", "mixing", "searches", "attribution", "structure"]
 PARTS: tuple[Part, ...] = get_args(Part)
 RANKS = 10  # tokens shown of each output distribution
 EXACT_NODES = 2_000  # limit of the exact search; beyond it, its answer is not proved
@@ -118,6 +119,7 @@ def _explanation(
         outputs=_outputs(model, captured, token_logprobs),
         computation=computation if "computation" in parts else {},
         alignments=alignments,
+        mixing=_mixing(model, captured, source_ids, target_ids) if "mixing" in parts else (),
         searches=_searches(model, text, beam, alpha) if "searches" in parts else (),
         attribution=(
             attribute(model, source_ids, target_ids, source, translation, first_map) if "attribution" in parts else None
@@ -159,6 +161,19 @@ def _outputs(model: Translator, captured: CapturedPass, token_logprobs: torch.Te
         probabilities=NamedArray.of(best.values.exp(), "target", "rank"),
         said=NamedArray.of(token_logprobs.exp(), "target"),
     )
+
+
+def _mixing(
+    model: Translator, captured: CapturedPass, source_ids: list[int], target_ids: list[int]
+) -> list[LayerMixing]:
+    """What each layer mixes, if a layer has no attention weights."""
+    stacks = mixers_of(model.network, None if model.bundle is None else model.bundle.config.model)
+    weighted = {stack: weighted_layers(captured.probe, stack, len(names)) for stack, names in stacks.items()}
+    if all(len(weighted[stack]) == len(names) for stack, names in stacks.items()):
+        return []
+    probe = probe_of_mixing()
+    model.forced([source_ids], [target_ids], probe, gradients=True)
+    return [layer for stack, names in stacks.items() for layer in layer_mixing(probe, stack, names, weighted[stack])]
 
 
 def _alignments(model: Translator, source_ids: list[int], target_ids: list[int]) -> dict[str, AlignmentMap]:

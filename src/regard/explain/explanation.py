@@ -16,7 +16,7 @@ from regard.explain.records import AlignmentMap, SearchTree
 
 AttentionName = Literal["encoder", "decoder", "cross"]
 ATTENTIONS: tuple[AttentionName, ...] = ("encoder", "decoder", "cross")
-_PARTS = ("computation", "alignments", "searches", "attribution", "what_if", "structure")
+_PARTS = ("computation", "alignments", "mixing", "searches", "attribution", "what_if", "structure")
 _SHOWN = 80  # characters of a text in the one-line form
 
 
@@ -55,6 +55,25 @@ class Computation:
     context: NamedArray  # [layer, head, query, unit]
     joined: NamedArray | None  # [layer, query, unit], the concatenated heads; None: there is one head
     output: NamedArray | None  # [layer, query, unit], after W_O; None: there is no W_O
+
+
+@dataclass(frozen=True)
+class LayerMixing:
+    """What a layer mixes, by gradients, and the gates and filters of a mixer without attention weights."""
+
+    stack: str  # encoder or decoder
+    layer: int
+    mixer: str
+    weighted: bool  # whether it has attention weights
+    states: Sequence[int]  # the positions whose receptive field is shown
+    reach: NamedArray  # [state, token]: how much the layer's output at a position changes with its input at another
+    width: float  # the distance in tokens within which nine tenths of the field lie, on average
+    gate_names: Sequence[str]
+    gates: (
+        NamedArray | None
+    )  # [gate, token]: mean size of each gate of Hyena; decay and strength of each head of the delta rule
+    filter_names: Sequence[str]
+    filters: NamedArray | None  # [filter, lag]: some filters of Hyena
 
 
 @dataclass(frozen=True)
@@ -160,10 +179,12 @@ class Explanation:
     outputs: Outputs
     computation: Mapping[AttentionName, Computation] = field(default_factory=dict)
     alignments: Mapping[str, AlignmentMap] = field(default_factory=dict)  # by method
+    mixing: Sequence[LayerMixing] = ()  # empty if all layers have attention weights
     searches: Sequence[Search] = ()
     attribution: Attribution | None = None
     what_if: Sequence[WhatIf] = ()
     structure: Structure | None = None
+    task: str = "translate"  # or generate, where the target is the text itself, or classify, where it is the label
 
     def __repr__(self) -> str:
         """The sentence pair, its log-probability and the parts, in two lines."""

@@ -17,8 +17,8 @@ DATA_FORMAT = 1
 COMPUTATION_NUMBERS = 2_000_000  # most numbers of attention computations in a page: about 11 MB
 # In the order of their imports: a module comes after those that it uses.
 SENTENCE_VIEWS = (
-    *("alignment.js", "tree.js", "sentences.js", "heads.js", "step.js", "searches.js"),
-    *("attribution.js", "whatif.js", "structure.js", "views.js"),
+    *("alignment.js", "tree.js", "sentences.js", "heads.js", "step.js", "mixing.js"),
+    *("searches.js", "attribution.js", "whatif.js", "structure.js", "views.js"),
 )
 SENTENCE_SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),

@@ -11,6 +11,7 @@ from regard.explain.explain import explain
 from regard.explain.picture_page import add_picture_views
 from regard.explain.pictures import explain_picture
 from regard.explain.records import Report
+from regard.explain.text import explain_text
 from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
 from regard.settings import Record
@@ -18,6 +19,8 @@ from regard.tasks.run_files import CaptionRow, PictureRow, TranslationRow
 
 EXPLAINERS: dict[str, Callable[..., Any]] = {
     "translate": explain,
+    "generate": explain_text,
+    "classify": explain_text,
     "classify_images": explain_picture,
     "caption": explain_caption,
 }

@@ -18,10 +18,21 @@ from regard.ops.probe import Probe
 class TokenFront(nn.Module):
     """Embeddings times sqrt(D), plus positions if they are added to embeddings, with dropout. Pad is the last id of the vocabulary."""
 
-    def __init__(self, *, embedding: nn.Embedding, dropout: Dropout, positions: AddedPositions | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        dropout: Dropout,
+        positions: AddedPositions | None = None,
+        norm: nn.Module | None = None,
+        scaled: bool = True,
+    ) -> None:
+        """norm: after the positions; scaled: whether embeddings are multiplied by sqrt(D)."""
         super().__init__()
         self.embedding = embedding
         self.positions = positions
+        self.norm = norm
+        self.scaled = scaled
         self.dropout = dropout
         self.dtype: torch.dtype | None = None
         """The type of the hidden states; None: that of the embedding."""
@@ -39,10 +50,14 @@ class TokenFront(nn.Module):
 
     def embed(self, ids: Int[Tensor, "B S"], first: int = 0, probe: Probe | None = None) -> Float[Tensor, "B S D"]:
         """The hidden states of tokens, the first at position `first`."""
-        x: Tensor = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim)
+        x: Tensor = self.embedding(ids)
+        if self.scaled:
+            x = x * math.sqrt(self.embedding.embedding_dim)
         if probe is not None:
             x = probe.see("words", x)
         if self.positions is not None:
             x = x + self.positions(first, ids.shape[1])
+        if self.norm is not None:
+            x = self.norm(x)
         x = self.dropout(x if self.dtype is None else x.to(self.dtype))
         return x if probe is None else probe.see("embedding", x)

@@ -14,8 +14,8 @@ EPSILON = 1e-5
 class LayerNorm(nn.LayerNorm):
     """(x - mean) / sqrt(variance + e) * g + b (Ba et al. 2016)."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__(width, eps=EPSILON)
+    def __init__(self, width: int, epsilon: float = EPSILON) -> None:
+        super().__init__(width, eps=epsilon)
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         wide = x.to(
@@ -27,8 +27,9 @@ class LayerNorm(nn.LayerNorm):
 class RMSNorm(nn.Module):
     """x / sqrt(mean of x^2 + e) * g (Zhang and Sennrich 2019): no mean is taken away and no bias added."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__()
+        self.epsilon = epsilon
         self.weight = nn.Parameter(torch.empty(width))
         self.reset_parameters()
 
@@ -38,7 +39,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         wide = x.to(self.weight.dtype)  # no change but in mixed precision
-        return F.rms_norm(wide, self.weight.shape, self.weight, EPSILON).to(x.dtype)
+        return F.rms_norm(wide, self.weight.shape, self.weight, self.epsilon).to(x.dtype)
 
 
 NORMS: dict[str, type[LayerNorm] | type[RMSNorm]] = {"layer": LayerNorm, "rms": RMSNorm}

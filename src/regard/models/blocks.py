@@ -1,6 +1,6 @@
 """Builds the parts of a Transformer from its config, and has the loops that encoder and decoder share.
 
-Shapes: B batch, S source, T target, D width, H heads.
+Shapes: B batch, S source, T target, D width, H heads, R rows: the hypotheses of all sentences.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from typing import cast
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.layers.attention import CrossAttention
+from regard.layers.attention import CrossAttention, KeyValueCache, SelfAttention
 from regard.layers.block import Block
 from regard.layers.dropout import Dropout
 from regard.layers.feed_forward import FeedForward
 from regard.layers.fronts import TokenFront
-from regard.layers.mixer import CausalMixer, Mixer, MixerState
+from regard.layers.mixer import CausalMixer, Mixer
 from regard.layers.mixers import MIXERS, MixerOptions
 from regard.layers.norm import NORMS
 from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchPositions, PatchProjection, PatchTokenizer
@@ -22,12 +22,20 @@ from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBi
 from regard.layers.residual import Residual
 from regard.layers.scores import head_score
 from regard.models.config import CaptionerConfig, TransformerBase, VisionConfig
+from regard.models.state import DecoderState
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
 
 def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
-    return TokenFront(embedding=embedding, positions=added_positions(config), dropout=Dropout(config.dropout))
+    norm = _norm(config) if config.embedding_norm else None
+    return TokenFront(
+        embedding=embedding,
+        positions=added_positions(config),
+        dropout=Dropout(config.dropout),
+        norm=norm,
+        scaled=config.scale_embedding,
+    )
 
 
 def patch_front(
@@ -94,7 +102,7 @@ def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, c
 
 def last_norm(config: TransformerBase) -> nn.Module:
     """The final norm of a stack of pre-norm blocks. Post-norm blocks need none."""
-    return NORMS[config.norm_kind](config.width) if config.norm == "pre" else nn.Identity()
+    return _norm(config) if config.norm == "pre" else nn.Identity()
 
 
 def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None = None) -> Block:
@@ -111,9 +119,12 @@ def _block(config: TransformerBase, mixer: Mixer, cross: CrossAttention | None =
     )
 
 
+def _norm(config: TransformerBase) -> nn.Module:
+    return NORMS[config.norm_kind](config.width, config.norm_epsilon)
+
+
 def _residual(config: TransformerBase) -> Residual:
-    norm = NORMS[config.norm_kind](config.width)
-    return Residual(norm=norm, dropout=config.dropout, pre_norm=config.norm == "pre")
+    return Residual(norm=_norm(config), dropout=config.dropout, pre_norm=config.norm == "pre")
 
 
 def _mixer(config: TransformerBase, name: str, rotary: RotaryPositions | None, *, causal: bool) -> Mixer:
@@ -182,9 +193,40 @@ def causal_mask(
     return mask if new == 1 else mask + additive(causal(new, earlier + new, x.device), x.dtype)
 
 
-def begin_mixers(stack: nn.ModuleList, rows: int) -> tuple[MixerState, ...]:
-    """The state of every block's mixer before the first position."""
-    return tuple(cast(CausalMixer, block.mixer).begin(rows) for block in blocks_of(stack))
+def begin_decoder(stack: nn.ModuleList, rows: int, bias: RelativeBias | None, *, hypotheses: int = 1) -> DecoderState:
+    """The state of every block's mixer before the first position.
+
+    Hypotheses can share a cache in plain attention only, whose scores do not depend on the places of keys.
+    """
+    mixers = [cast(CausalMixer, block.mixer) for block in blocks_of(stack)]
+    sharable = bias is None and all(type(mixer) is SelfAttention and mixer.score is None for mixer in mixers)
+    return DecoderState(tuple(mixer.begin(rows) for mixer in mixers), hypotheses, sharable)
+
+
+def step_decoder(
+    stack: nn.ModuleList,
+    x: Float[Tensor, "R T D"],
+    state: DecoderState,
+    hypotheses: int,
+    *,
+    mask: Float[Tensor, "H T S"] | None,
+    source: Sequence[KeyValueCache] | None = None,
+    source_mask: Float[Tensor, "B 1 1 S"] | None = None,
+    probe: Probe | None = None,
+) -> tuple[Float[Tensor, "R T D"], DecoderState]:
+    """All blocks for new positions: one per hypothesis in decoding, many in prefill. Returns the output and the new state."""
+    mixers = []
+    for number, (block, mixer) in enumerate(zip(blocks_of(stack), state.extended().mixers, strict=True)):
+        x, longer = block.step(
+            x,
+            mixer,
+            mask=mask,
+            source=None if source is None else source[number],
+            source_mask=source_mask,
+            probe=within(probe, f"decoder.{number}"),
+        )
+        mixers.append(longer)
+    return x, DecoderState(tuple(mixers), hypotheses, state.sharable)
 
 
 def attention_layers(stack: nn.ModuleList) -> Sequence[CrossAttention]:

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from regard.layers.embedding import TokenEmbedding
 from regard.models.blocks import (
-    begin_mixers,
-    blocks_of,
+    begin_decoder,
     causal_mask,
     decoder_blocks,
     last_norm,
     relative_bias,
     rotary_positions,
+    step_decoder,
     token_front,
 )
 from regard.models.config import LanguageTransformerConfig
@@ -62,7 +62,7 @@ class DecoderOnly(LanguageModel):
     ) -> tuple[Float[Tensor, "B k V"], CausalState, StepRecord | None]:
         """Feed one token per hypothesis. Returns the logits of the next and the new state."""
         if state.tokens.shape[1] >= self.context:
-            state = self._prefill(self._fitting(state.tokens), state.hypotheses)
+            state = self._prefill(self._fitting(state.tokens), state.decoder.hypotheses)
         x, new = self._extend(tokens.reshape(-1, 1), state, tokens.shape[1])
         return self.project(self.decoder_norm(x)).view(*tokens.shape, -1), new, None
 
@@ -75,7 +75,8 @@ class DecoderOnly(LanguageModel):
 
     def _prefill(self, tokens: Int[Tensor, "R t"], hypotheses: int) -> CausalState:
         """The state after the tokens."""
-        state = CausalState(begin_mixers(self.decoder, len(tokens)), tokens[:, :0], hypotheses)
+        decoder = begin_decoder(self.decoder, len(tokens), self.decoder_bias, hypotheses=hypotheses)
+        state = CausalState(decoder, tokens[:, :0])
         return self._extend(tokens, state, hypotheses)[1] if tokens.shape[1] else state
 
     def _extend(
@@ -85,8 +86,5 @@ class DecoderOnly(LanguageModel):
         earlier = state.tokens.shape[1]
         x = self.target.embed(tokens, earlier)
         mask = causal_mask(self.decoder_bias, x, earlier)
-        mixers = []
-        for block, mixer in zip(blocks_of(self.decoder), state.mixers, strict=True):
-            x, longer = block.step(x, mixer, mask=mask)
-            mixers.append(longer)
-        return x, CausalState(tuple(mixers), torch.cat([state.tokens, tokens], dim=1), hypotheses)
+        x, decoder = step_decoder(self.decoder, x, state.decoder, hypotheses, mask=mask)
+        return x, CausalState(decoder, torch.cat([state.tokens, tokens], dim=1))

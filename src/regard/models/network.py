@@ -99,16 +99,27 @@ class Learner(nn.Module, ABC):
 
     kept_outputs: Tensor | None = None
     """The weights of the outputs that `restricted` keeps, [V, D]; None: all."""
+    kept_bias: Tensor | None = None
+    """The bias of the outputs that `restricted` keeps, [V]."""
+
+    def output_offsets(self) -> Float[Tensor, " V"] | None:
+        """The bias of the outputs; None: they have none."""
+        return None
 
     def project(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
         """The logits of hidden states."""
-        table = self.output_table()[: self.target_pad] if self.kept_outputs is None else self.kept_outputs
-        return hidden @ table.T
+        if self.kept_outputs is not None:
+            logits = hidden @ self.kept_outputs.T
+            return logits if self.kept_bias is None else logits + self.kept_bias
+        bias, logits = self.output_offsets(), hidden @ self.output_table()[: self.target_pad].T
+        return logits if bias is None else logits + bias
 
     def restricted(self, outputs: Int[Tensor, " V"]) -> "Learner":
         """The same network, with the same weights, whose logits are of these outputs only."""
         copied = copy.copy(self)
+        bias = self.output_offsets()
         copied.kept_outputs = self.output_table().detach()[outputs]
+        copied.kept_bias = None if bias is None else bias.detach()[outputs]
         return copied
 
 
@@ -117,13 +128,18 @@ class Trainable(Learner, NextToken):
 
     roles: ClassVar[dict[str, Role]] = {"output": "table"}
 
-    def __init__(self, target: TokenFront, *, tie: bool) -> None:
-        """tie: one matrix for the embedding and the output."""
+    def __init__(self, target: TokenFront, *, tie: bool, output_bias: bool = False) -> None:
+        """tie: one matrix for the embedding and the output; output_bias: each output has a bias."""
         super().__init__()
         self.target_pad = self.start_token = target.pad
         # the order of registration is the order in which the gradient norm adds up, which decides its last bit
         self.target = target
         self.output = None if tie else output_weights(target.pad, target.embedding.embedding_dim)
+        self.output_bias = nn.Parameter(torch.zeros(target.pad)) if output_bias else None
+
+    def output_offsets(self) -> Float[Tensor, " V"] | None:
+        """The bias of the outputs; None: they have none."""
+        return self.output_bias
 
     def output_table(self) -> Float[Tensor, "W D"]:
         """The weights of the outputs. If tied to the embedding, the last row is pad, which is no output."""
@@ -144,9 +160,11 @@ class ClassifierNetwork(Learner):
 class EncoderDecoder(Trainable):
     """A network that reads a source and predicts a target."""
 
-    def __init__(self, source: TokenFront | PatchFront, target: TokenFront, *, tie: bool) -> None:
+    def __init__(
+        self, source: TokenFront | PatchFront, target: TokenFront, *, tie: bool, output_bias: bool = False
+    ) -> None:
         """Two fronts of tokens may share one embedding. A front of pixels has no padding."""
-        super().__init__(target, tie=tie)
+        super().__init__(target, tie=tie, output_bias=output_bias)
         self.source_pad = source.pad if isinstance(source, TokenFront) else None
         self.source = source
 

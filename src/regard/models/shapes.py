@@ -53,6 +53,8 @@ def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool
         shapes["source.embedding.weight"] = (source, config.width)
     if not config.tie:
         shapes["output"] = (target - 1, config.width)  # pad has no logit
+    if config.output_bias:
+        shapes["output_bias"] = (target - 1,)
     shapes |= dict(_stack(config, "encoder", "source"))
     return shapes | dict(_stack(config, "decoder", "target", cross=True))
 
@@ -171,6 +173,8 @@ def _stack(config: TransformerBase, name: str, front: str | None, *, cross: bool
     """The positions, blocks and last norm of an encoder or decoder. front: of tokens; None: another tells the positions."""
     if front is not None and config.positions == "learned":
         yield f"{front}.positions.table", (config.max_positions, config.width)
+    if front is not None and config.embedding_norm:
+        yield from _norm(config, f"{front}.norm")
     if front is not None and config.positions == "relative":
         yield f"{name}_bias.table", (RELATIVE_BUCKETS, config.heads)
     causal = name == "decoder"
@@ -187,7 +191,7 @@ def _block(config: TransformerBase, name: str, mixer: str, *, causal: bool, cros
         yield from _attention(config, f"{name}.cross")
     inner = config.feed_forward
     yield from _linear(f"{name}.feed_forward.up", config.width, inner)
-    if config.activation == "swiglu":
+    if config.activation in ("swiglu", "geglu"):
         yield from _linear(f"{name}.feed_forward.gate", config.width, inner)
     yield from _linear(f"{name}.feed_forward.down", inner, config.width)
     for sublayer in (*sublayers, "feed_forward"):

@@ -13,8 +13,7 @@ from regard.layers.fronts import TokenFront
 from regard.layers.patches import PatchFront
 from regard.models.blocks import (
     attention_layers,
-    begin_mixers,
-    blocks_of,
+    begin_decoder,
     causal_mask,
     decoder_blocks,
     encoder_blocks,
@@ -22,6 +21,7 @@ from regard.models.blocks import (
     relative_bias,
     rotary_positions,
     run_encoder,
+    step_decoder,
 )
 from regard.models.config import TransformerConfig
 from regard.models.network import EncoderDecoder, StepRecord
@@ -34,7 +34,7 @@ class Transformer(EncoderDecoder):
 
     def __init__(self, config: TransformerConfig, source: TokenFront | PatchFront, target: TokenFront) -> None:
         """source: of ids or of pixels. A front of pixels tells the places of its patches itself: the encoder has no other positions."""
-        super().__init__(source, target, tie=config.tie)
+        super().__init__(source, target, tie=config.tie, output_bias=config.output_bias)
         words = isinstance(source, TokenFront)
         self.encoder_bias = relative_bias(config, bidirectional=True) if words else None
         self.decoder_bias = relative_bias(config, bidirectional=False)
@@ -73,7 +73,7 @@ class Transformer(EncoderDecoder):
         states, source_mask = self.encode(source)
         projected = project_source(attention_layers(self.decoder), states)
         caches = tuple((keys.contiguous(), values.contiguous()) for keys, values in projected)  # read at every step
-        state = TransformerState(caches, source_mask, begin_mixers(self.decoder, len(source)), 1, 0)
+        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source), self.decoder_bias), 0)
         return state if prefix is None or not prefix.shape[1] else self._extend(prefix, state, 1, None)[1]
 
     def step(
@@ -90,17 +90,14 @@ class Transformer(EncoderDecoder):
     ) -> tuple[Float[Tensor, "R T D"], TransformerState]:
         """Feed more tokens after those of the state. Returns their hidden states and the new state."""
         x = self.target.embed(tokens, state.length)
-        mask = causal_mask(self.decoder_bias, x, state.length)
-        mixers = []
-        for number, block in enumerate(blocks_of(self.decoder)):
-            x, mixer = block.step(
-                x,
-                state.mixers[number],
-                mask=mask,
-                source=state.source[number],
-                source_mask=state.source_mask,
-                probe=within(probe, f"decoder.{number}"),
-            )
-            mixers.append(mixer)
-        length = state.length + tokens.shape[1]
-        return x, TransformerState(state.source, state.source_mask, tuple(mixers), hypotheses, length)
+        x, decoder = step_decoder(
+            self.decoder,
+            x,
+            state.decoder,
+            hypotheses,
+            mask=causal_mask(self.decoder_bias, x, state.length),
+            source=state.source,
+            source_mask=state.source_mask,
+            probe=probe,
+        )
+        return x, TransformerState(state.source, state.source_mask, decoder, state.length + tokens.shape[1])

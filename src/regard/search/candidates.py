@@ -64,6 +64,28 @@ def best_candidates(gains: Tensor, logprobs: Tensor, count: int) -> Candidates:
     )
 
 
+def most_probable(gains: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest value of each row and its token, the first of equals: gains [b, V] -> [b], [b].
+
+    A maximum with its index takes three times as long as one without. So the index is searched for only in the best block of tokens.
+    """
+    rows, outputs = gains.shape
+    blocks = outputs // BLOCK
+    rest = gains[:, blocks * BLOCK :]
+    if not blocks or not rows:
+        values, tokens = gains.max(dim=-1)
+        return values, tokens
+    whole = gains[:, : blocks * BLOCK].view(rows, blocks, BLOCK)
+    number = whole.amax(dim=-1).argmax(dim=-1)  # [b]
+    values, places = whole[torch.arange(rows, device=gains.device), number].max(dim=-1)
+    tokens = number * BLOCK + places
+    if rest.shape[1]:
+        others, beside = rest.max(dim=-1)
+        later = (others > values) | (others.isnan() & ~values.isnan())  # NaN is the largest, as in torch's max
+        values, tokens = torch.where(later, others, values), torch.where(later, blocks * BLOCK + beside, tokens)
+    return values, tokens
+
+
 def _sums(logprobs: Tensor, gains: Tensor) -> Tensor:
     """logprobs [b, m] + gains [b, m, ..], without NaN."""
     totals = logprobs[..., None] + gains.to(logprobs.dtype)

@@ -6,7 +6,7 @@ Shapes: B sentences, b of them still active, S source, T maximum output length, 
 import torch
 from torch import Tensor
 
-from regard.search.candidates import choose_best
+from regard.search.candidates import choose_best, most_probable
 from regard.search.checks import length_limits
 from regard.search.expansion import Expansion, Steps, Watcher, to_the_end
 from regard.search.filters import Filters
@@ -57,11 +57,11 @@ def greedy_steps(
             lengths[alive] = step
             break
         logits, state, step_record = stepper.step(tokens, state, record)
-        # Log-softmax and then max: measured faster than logsumexp and argmax.
+        # Log-softmax and then the maximum: measured faster than logsumexp and argmax.
         possible = log_probabilities(logits[:, 0])  # [b, V]
         if filtered is not None:
             possible = filtered(possible[:, None], generated[alive, None, :step], alive)[:, 0]
-        gains, choices = possible.max(dim=-1)  # [b]
+        gains, choices = most_probable(possible)  # [b]
         ended = choices == stepper.end_token
         cut = ~ended & (limits[alive] == step)
         if filtered is not None:  # cut if no token is allowed

@@ -8,8 +8,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from functools import lru_cache
 from numbers import Real
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from regard.errors import InputTypeError, SearchError
 from regard.search.checks import (
@@ -128,6 +129,10 @@ class SearchOptions:
                 near = difflib.get_close_matches(name, [*FIELDS, *beside], n=1, cutoff=0.5)
                 advice = f"did you mean {near[0]}?" if near else f"the options are {', '.join(FIELDS)}"
                 raise InputTypeError(f"{name} is no search option; {advice}")
+        try:
+            return _checked(**keywords)
+        except TypeError:  # a list cannot be a key of the cache
+            pass
         return cls(**keywords)
 
     def __post_init__(self) -> None:
@@ -262,6 +267,12 @@ class SearchKeywords(TypedDict, total=False):
     suppress: Sequence[str]
     shortlist: bool
     time_limit: float | None
+
+
+@lru_cache(maxsize=64, typed=True)
+def _checked(**keywords: Unpack[SearchKeywords]) -> SearchOptions:
+    """The options of these keywords. The checks take as long as a part of a short sentence, and callers repeat their options."""
+    return SearchOptions(**keywords)
 
 
 FIELDS: dict[str, "Field[Any]"] = {option.name: option for option in fields(SearchOptions)}

@@ -13,11 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from regard.errors import FileError, TextError
+from regard.errors import ConfigError, FileError, TextError
 from regard.files import to_json, write_whole
 from regard.foreign import parse_json, read_bytes, refuse_exhausted
 from regard.text.char import CharTokenizer, learn_char
-from regard.text.config import Kind, OneTextConfig, TextConfig
+from regard.text.config import LEARNED, Kind, OneTextConfig, TextConfig
+from regard.text.imported import PIECES_SUFFIX, ImportedSentencePiece, VocabularyRecord
 from regard.text.normalise import Form, normalise
 from regard.text.subword import FIXED_PIECES, SMALLEST, SubwordTokenizer, learn_subword
 from regard.text.tokenizer import Tokenizer
@@ -146,6 +147,11 @@ def _learned(config: OneTextConfig, lines: Sequence[str], where: str) -> Tokeniz
     words = count_words(lines, config.form, config.lowercase)
     if not words:
         raise TextError(f"{where} has no text to learn a tokeniser from; give it at least one line that is not blank")
+    if config.kind not in LEARNED:
+        raise TextError(
+            f"text.kind = {config.kind!r} comes with a model that `regard import` made, and is not learned; "
+            f"set train.start to such a model, or choose one of {', '.join(LEARNED)}"
+        )
     if config.kind == "word":
         return learn_word(config, words)
     if config.kind == "char":
@@ -194,6 +200,8 @@ def _settings(files: _Files) -> dict[str, Any]:
 
 def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
     kind, form, lowercase = settings["kind"], settings["form"], settings["lowercase"]
+    if kind == "sentencepiece":
+        return _imported(files, name)
     listed = kind in ("word", "char")
     file = f"{name}{'.vocab.json' if listed else '.spm'}"
     content: Any = files.strings(file) if listed else files.read(file, MODEL_BYTES)
@@ -205,6 +213,15 @@ def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
         return SubwordTokenizer(content, kind, form, lowercase)
     except TextError as error:
         raise TextError(f"{files.directory / file}: {error}; {_ADVICE}") from None
+
+
+def _imported(files: _Files, name: str) -> Tokenizer:
+    file = f"{name}{PIECES_SUFFIX}"
+    try:
+        pieces = VocabularyRecord.parse(files.json(file), str(files.directory / file))
+        return ImportedSentencePiece(files.read(f"{name}.spm", MODEL_BYTES), pieces)
+    except (TextError, ConfigError) as error:
+        raise TextError(f"{files.directory / name}: {error}; {_ADVICE}") from None
 
 
 def _content(directory: Path, name: str, limit: int) -> bytes:

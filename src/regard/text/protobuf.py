@@ -1,9 +1,13 @@
 """Checks the bytes of a sentencepiece model before sentencepiece reads them. It walks the fields and interprets no text.
 
 A model of regard has no map of characters: normalisation inside sentencepiece is the identity. Older versions of sentencepiece read
-such a map without checking its bounds, so a model that has one is refused.
+such a map without checking its bounds, so a model of regard that has one is refused. An imported model may have one, whose bounds are
+checked here.
+
+    4 bytes: the length of the trie | the trie, a double array of 32-bit units | texts, each with a zero byte at its end
 """
 
+import struct
 from collections.abc import Iterator
 
 _PIECE = 1 << 3 | 2  # the first byte of a piece: field 1, of bytes
@@ -23,6 +27,34 @@ def check_model(model: bytes) -> None:
             inner == _CHARACTER_MAP and b > a for inner, a, b in _fields(model, first, last)
         ):
             raise ValueError("it has a map of characters, which no tokeniser of regard has")
+
+
+def check_imported_model(model: bytes) -> None:
+    """Raise a `ValueError` if `model` is not a protobuf message, or has a map of characters that leads out of itself."""
+    for number, first, last in _fields(model, 0, len(model)):
+        if number in _NORMALIZERS:
+            for inner, a, b in _fields(model, first, last):
+                if inner == _CHARACTER_MAP and b > a:
+                    _check_map(model[a:b])
+
+
+def _check_map(content: bytes) -> None:
+    """Refuse a trie that has a way out of its array, or a value out of the texts behind it."""
+    size = int.from_bytes(content[:4], "little")
+    texts = content[4 + size :]
+    if len(content) < 5 or size > len(content) - 5 or size % 1024 or not size or texts[-1:] != b"\0":
+        raise ValueError(f"a map of characters of {len(content)} bytes with a trie of {size}")
+    units = struct.unpack(f"<{size // 4}I", content[4 : 4 + size])
+    for place, unit in enumerate(units):
+        if unit >> 31:  # a leaf, whose value is the place of a text
+            if unit & 0x7FFFFFFF >= len(texts):
+                raise ValueError(
+                    f"the map of characters has a text at {unit & 0x7FFFFFFF}, outside of {len(texts)} bytes"
+                )
+            continue
+        offset = (unit >> 10) << ((unit & 0x200) >> 6)
+        if (place ^ offset) | 0xFF >= len(units):
+            raise ValueError(f"the map of characters leads out of its {len(units)} units at unit {place}")
 
 
 def _fields(data: bytes, place: int, end: int) -> Iterator[tuple[int, int, int]]:

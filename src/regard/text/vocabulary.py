@@ -1,11 +1,13 @@
 """Vocabularies: pieces, their ids, and decoding.
 
-All tokenisers share the same conventions: `</s>` is 0, `<unk>` is 1, `<pad>` is last; `▁` is a space; `<0x00>` to
-`<0xFF>` are single bytes of UTF-8. Decoding is therefore the same for all. It does not know how text is segmented.
+All tokenisers share the same conventions: the end mark is 0, the unknown mark is 1, padding is last; `▁` is a space; `<0x00>` to
+`<0xFF>` are single bytes of UTF-8. Decoding is therefore the same for all. The names of the marks are `</s>`, `<unk>` and `<pad>`; an
+imported vocabulary may have others, and further pieces without text. It does not know how text is segmented.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from regard.errors import TextError
 from regard.text.normalise import SPACE_MARK, is_dropped, tidy
@@ -13,6 +15,15 @@ from regard.text.normalise import SPACE_MARK, is_dropped, tidy
 END, UNKNOWN, PAD = "</s>", "<unk>", "<pad>"
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 RESERVED = re.compile(r"<(/s|unk|pad|0x[0-9A-F]{2})>")  # the same pieces, where they occur in ordinary text
+
+
+class Marks(NamedTuple):
+    """The pieces of the ids 0, 1 and the last."""
+
+    end: str = END
+    unknown: str = UNKNOWN
+    pad: str = PAD
+
 
 _SPELLINGS = {piece: chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte, piece in enumerate(BYTE_PIECES)} | {
     END: "",
@@ -28,15 +39,20 @@ class Vocabulary:
     EOS = 0
     UNK = 1
 
-    def __init__(self, pieces: Sequence[str]) -> None:
+    def __init__(self, pieces: Sequence[str], marks: Marks = Marks(), silent: Collection[str] = ()) -> None:  # noqa: B008
+        """silent: pieces that are decoded to nothing."""
         self.pieces = tuple(pieces)
+        self.marks = marks
         self._ids = {piece: index for index, piece in enumerate(self.pieces)}
-        if self.pieces[:2] != (END, UNKNOWN) or self.pieces[-1] != PAD:
-            raise TextError(f"a vocabulary starts with {END} and {UNKNOWN} and ends with {PAD}, not {self.pieces[:2]}")
+        if self.pieces[:2] != marks[:2] or self.pieces[-1] != marks.pad:
+            raise TextError(
+                f"a vocabulary starts with {marks.end} and {marks.unknown} and ends with {marks.pad}, not {self.pieces[:2]}"
+            )
         if len(self._ids) != len(self.pieces):
             twice = next(piece for index, piece in enumerate(self.pieces) if self._ids[piece] != index)
             raise TextError(f"piece {twice!r} is twice in the vocabulary")
-        self._spellings = [_SPELLINGS.get(piece, piece) for piece in self.pieces]
+        nothing = frozenset(silent)
+        self._spellings = ["" if piece in nothing else _SPELLINGS.get(piece, piece) for piece in self.pieces]
 
     @property
     def pad(self) -> int:
@@ -76,7 +92,10 @@ class Vocabulary:
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of `ids` on one line, without end mark and padding. Invalid UTF-8 becomes U+FFFD."""
-        joined = self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        joined = self._joined(ids)
+        if joined.isprintable():  # neither surrogates nor anything that `tidy` drops, as most texts
+            return " ".join(joined.replace(SPACE_MARK, " ").split())
+        joined = joined.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return tidy(joined.replace(SPACE_MARK, " "))
 
     def words(self, ids: Sequence[int]) -> list[int]:

@@ -38,6 +38,8 @@ class CheckpointState(Record):
     """Older checkpoints do not name it."""
     processor: str | None = None
     """The kind of processor, as `precision.processor` tells it."""
+    muon: str | None = None
+    """The form of Muon, `muon.FORM`. Older checkpoints do not name it."""
 
 
 def checkpoint_name(step: int) -> str:

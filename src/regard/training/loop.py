@@ -25,6 +25,7 @@ from regard.training.diagnose import Diagnosis
 from regard.training.early_stopping import out_of_patience, record_validation
 from regard.training.events import Diagnosed, Event, Saved, Step, Stopped, Validated
 from regard.training.forked import ForkedTeam
+from regard.training.muon import FORM
 from regard.training.objective import Measured, StepInfo, Trained
 from regard.training.optimizer import Optimizer
 from regard.training.precision import Precision, processor
@@ -78,6 +79,7 @@ class TrainingJob:
             "torch": torch.__version__,
             "precision": self.precision.name,
             "processor": processor(self.device),
+            "muon": FORM,
         }
 
 

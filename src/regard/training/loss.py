@@ -45,6 +45,10 @@ def batch_loss(
     hidden = network.hidden(batch.source, batch.target_in.repeat(readings, 1), probe)
     real, table, outputs = batch.target_out != network.target_pad, network.output_table(), network.target_pad
     hidden, targets = hidden[real.repeat(readings, 1)], batch.target_out[real]
+    bias = getattr(network, "output_offsets", lambda: None)()
+    if bias is not None:  # a column of the table, for a constant of the hidden states
+        table = torch.cat([table[:outputs], bias[:, None]], dim=1)
+        hidden = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], dim=1)
     if readings == 1:
         return smoothed_cross_entropy(hidden, table, targets, smoothing, outputs=outputs)
     both = hidden.view(readings, len(targets), -1)

@@ -20,6 +20,7 @@ from regard.training.config import RunSettings
 from regard.training.forked import share_weights, team_size
 from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
+from regard.training.muon import FIRST_FORM, FORM
 from regard.training.objective import Trained
 from regard.training.optimizer import Optimizer
 from regard.training.precision import (
@@ -169,7 +170,10 @@ def _point_at_best(job: TrainingJob, name: str) -> list[str]:
 
 def _other_machine(state: CheckpointState, job: TrainingJob) -> list[str]:
     """Notes on differences of machine and versions that keep the run from repeating an uninterrupted one."""
-    effect = {"workers": "dropout draws other units, so the run takes another course"}
+    effect = {
+        "workers": "dropout draws other units, so the run takes another course",
+        "muon": "updates differ, so the run takes another course",
+    }
     now = {
         "threads": torch.get_num_threads(),
         "workers": job.workers,
@@ -178,6 +182,8 @@ def _other_machine(state: CheckpointState, job: TrainingJob) -> list[str]:
     }
     before = {"threads": state.threads, "workers": state.workers, "torch": state.torch}
     before["processor"] = state.processor or now["processor"]  # older checkpoints do not name it
+    if job.settings.train.optimizer == "muon":
+        now["muon"], before["muon"] = FORM, state.muon or FIRST_FORM
     return [
         f"resumed with {what} {value}, started with {before[what]}: {effect.get(what, 'results may differ in the last bits')}"
         for what, value in now.items()

@@ -156,7 +156,7 @@ def test_the_clock_of_ctranslate2_starts_when_other_calls_are_done(
     with engine._taking_turns(Interruption(1000.0)), pytest.raises(SearchStopped):
         engine.search([[5, 6]], [4], SearchOptions(beam=3), 100, True, waiting)
     assert waiting._end is None  # the signal ended the wait, and no clock had started
-    [[found]] = engine.search([[5, 6]], [4], SearchOptions(beam=3), 100, True, Interruption(1000.0))
+    [(_, [found])] = engine.search([[5, 6]], [4], SearchOptions(beam=3), 100, True, Interruption(1000.0))
     assert not found.timed_out
 
 

@@ -28,13 +28,15 @@ function part({ id, name, title, lead, has, build }) {
   }
 }
 
-function summary({ model, target, given, logprob }) {
+const ORIGINS = { translate: "found by beam search", generate: "the text, token by token", classify: "the most probable label" };
+
+function summary({ model, target, given, logprob, task }) {
   const languages = [model.source_language, model.target_language].map(languageName);
   const facts = [languages.every(Boolean) && languages.join(" → "), model.kind, `${compact(model.parameters)} parameters`];
   return make("div", { class: "card" },
     make("p", { class: "facts" }, [model.name, ...facts].filter(Boolean).join(" · ")),
     prose("p", target.text || "(nothing)", model.target_language, "story translation"),
-    make("p", { class: "figures" }, make("span", {}, given ? "given, not found by a search" : "found by beam search"),
+    make("p", { class: "figures" }, make("span", {}, given && task === "translate" ? "given, not found by a search" : ORIGINS[task]),
       make("span", {}, `log-probability ${exact(logprob)}`)));
 }
 

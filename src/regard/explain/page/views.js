@@ -3,6 +3,7 @@ import { alignmentView } from "./alignment.js";
 import { attributionView } from "./attribution.js";
 import { headsView } from "./heads.js";
 import { matrixView } from "./matrix.js";
+import { mixingView } from "./mixing.js";
 import { searchesView } from "./searches.js";
 import { stepView } from "./step.js";
 import { structureView } from "./structure.js";
@@ -42,6 +43,12 @@ export const SENTENCE_PARTS = [
       + "positive, orange negative; point at a cell for its number.",
     has: ({ computation }) => Object.keys(computation).length,
     build: stepView,
+  },
+  {
+    id: "mixing", name: "Mixing", title: "What each layer mixes",
+    lead: "A layer without attention weights still has gates and filters. Of every layer gradients tell how far it reads.",
+    has: ({ mixing }) => mixing.length,
+    build: mixingView,
   },
   {
     id: "search", name: "Search", title: "How it chose",

@@ -43,13 +43,19 @@ class TransformerBase(MixerSettings):
     """Normalise before each sublayer, or after it as in 2017."""
     norm_kind: Literal["layer", "rms"] = "layer"
     """How: by mean and variance (Ba et al. 2016), or by the root of the mean square alone (Zhang and Sennrich 2019)."""
+    norm_epsilon: float = Field(default=1e-5, gt=0.0, le=0.1)
+    """The number that keeps a norm from dividing by zero."""
+    embedding_norm: bool = False
+    """A norm after the embeddings and their positions, as BART has it."""
+    scale_embedding: bool = True
+    """Multiply embeddings by the square root of the width (Vaswani et al. 2017, section 3.4)."""
     mixer: MixerNames = "attention"
     """The part of a block that moves information between positions: one name, or a list with one for each block."""
     positions: Literal["sinusoidal", "learned", "relative", "rotary"] = "rotary"
     """How the order of tokens is told. Where none is given and the score does not read rotary ones, they are sinusoidal."""
     max_positions: int = Field(default=512, ge=1, le=65536)
     """The reach of learned positions, of hyena's filters and of linformer; the others have no limit."""
-    activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"] = "relu"
     """The non-linearity of the feed-forward network."""
     score: ScoreName = "scaled_dot"
     """How a query is compared with a key; all but the scaled dot product are slower."""
@@ -164,6 +170,8 @@ class TransformerConfig(TransformerBase):
     """The mixers of the decoder, where they differ from `mixer`."""
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+    output_bias: bool = False
+    """A bias for each output, as Marian has it."""
 
     @property
     def _mixer_settings(self) -> tuple[tuple[str, str | tuple[str, ...]], tuple[str, str | tuple[str, ...]]]:

@@ -175,9 +175,10 @@ class Captioner:
         hypotheses = self._hypotheses(
             pictures, options, constraints, batch, Interruption.of(options.time_limit, stopped)
         )
-        utilities = None
+        utilities: list[list[float]] = []
         if options.mbr:
-            hypotheses, utilities = least_risk(hypotheses, self.tokenizer.decode, options.nbest)
+            chosen = [least_risk(drawn, self.tokenizer.decode, options.nbest) for drawn in hypotheses]
+            hypotheses, utilities = [best for best, _ in chosen], [values for _, values in chosen]
         pieces = self.tokenizer.vocabulary.pieces
         results = []
         for number, picture in enumerate(pictures):
@@ -190,7 +191,7 @@ class Captioner:
                     logprob=hypothesis.logprob,
                     finished=hypothesis.finished,
                     unmet=constraints.unmet(number, hypothesis.tokens) if constraints else (),
-                    utility=None if utilities is None else utilities[number][rank],
+                    utility=utilities[number][rank] if utilities else None,
                     proof=hypothesis.proof,
                     timed_out=hypothesis.timed_out,
                 )

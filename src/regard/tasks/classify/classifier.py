@@ -1,6 +1,7 @@
 """`Classifier`: texts in, labels out. It joins a tokenizer, a network and the names of the labels.
 
-A text longer than `MAX_TOKENS`, or than the learned positions, is truncated; the result says so (`truncated`).
+A text longer than `MAX_TOKENS` and than every text of training, or longer than the network has positions for, is truncated; the result
+says so (`truncated`).
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from regard.engine.batching import length_batches, padded
 from regard.engine.input_length import MAX_TOKENS, most_characters
 from regard.engine.resident import Evaluable, Resident
 from regard.tasks.checks import check_texts
+from regard.tasks.explainable import Explainable
 from regard.text.tokenizer import Tokenizer
 
 
@@ -40,14 +42,11 @@ class Classification:
     """Whether the text was too long and only its beginning was read."""
 
 
-class LabelServer:
+class LabelServer(Explainable[LabelNetwork]):
     """The base of `Classifier` and `Tagger`: a network with its tokenizer and labels."""
 
     marks = 1
     """The number of tokens that are added to a text."""
-
-    explainer: Any = None
-    """The function that explains a text; `regard.load` sets it."""
 
     def __init__(
         self,
@@ -56,11 +55,14 @@ class LabelServer:
         labels: Sequence[str],
         *,
         reach: int | None = None,
+        longest: int | None = None,
         bundle: OpenBundle | None = None,
     ) -> None:
+        """reach: the longest sequence that the network has positions for, marks included; longest: the longest text of training."""
         self._resident = Resident(network)
         self.tokenizer, self.labels, self.bundle = tokenizer, tuple(labels), bundle
-        self.max_tokens = MAX_TOKENS if reach is None else min(MAX_TOKENS, reach - self.marks)
+        most = max(MAX_TOKENS, longest or 0)
+        self.max_tokens = most if reach is None else min(most, reach - self.marks)
         self.max_characters = most_characters(self.max_tokens)
 
     def __repr__(self) -> str:

@@ -45,6 +45,7 @@ class ClassifyObjective(TextObjective):
             vocabulary=vocabulary_sizes(prepared.tokenizers),
             labels=prepared.labels,
             labels_of=settings.data.labels_of,
+            longest=int(prepared.train.lengths.max()),
         )
         self.bundle = own if base is None else own.inherited(base)
 
@@ -81,7 +82,7 @@ class ClassifyObjective(TextObjective):
         if not math.isfinite(loss):
             return Measured(loss, -math.inf, {}, ())
         served = (Tagger if network.tagging else Classifier)(
-            network, self.codecs.source, self.prepared.labels, reach=self.bundle.reach
+            network, self.codecs.source, self.prepared.labels, reach=self.bundle.reach, longest=self.bundle.longest
         )
         train = self.settings.train
         valid_predictions = predictions(served, ClassifyTest.of(self.prepared.valid, self.prepared.labels))

@@ -64,6 +64,8 @@ class ClassifyBundle(TextBundleSettings):
     """The labels, in the order of the outputs."""
     labels_of: LabelsOf = "text"
     """Whether a text has a label, or each of its words."""
+    longest: int | None = Field(default=None, ge=1)
+    """The longest training text in tokens, without marks; None: not known, in a bundle of an earlier version."""
 
     @model_validator(mode="after")
     def _check_tagging(self) -> Self:
@@ -79,6 +81,11 @@ class ClassifyBundle(TextBundleSettings):
 
     def shapes(self) -> Shapes | None:
         return classifier_shapes(self.model, self.vocabulary.source, len(self.labels))
+
+    def inherited(self, base: Self) -> Self:
+        """This config with what it lacks from the base model, which may have read longer texts."""
+        longest = max(self.longest or 0, base.longest or 0) or None
+        return super().inherited(base).model_copy(update={"longest": longest})
 
     def settles(self, codecs: Any) -> dict[str, dict[str, Any]]:
         return {"data": {"labels_of": self.labels_of}, **super().settles(codecs)}

@@ -57,7 +57,12 @@ class Classify:
         config, network = bundle.config, read_network(bundle, device)
         made: Any = Tagger if config.labels_of == "token" else Classifier
         served: Classifier | Tagger = made(
-            network, bundle.tokenizers.source, config.labels, reach=config.reach, bundle=bundle
+            network,
+            bundle.tokenizers.source,
+            config.labels,
+            reach=config.reach,
+            longest=config.longest,
+            bundle=bundle,
         )
         return served
 

@@ -28,9 +28,7 @@ from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_CHARACTERS, TruncationWarning, most_characters
 from regard.engine.prefill import PrefilledStepper
 from regard.engine.resident import Evaluable, Resident
-from regard.engine.risk import by_utility, expected_utilities
 from regard.errors import SearchError
-from regard.metrics.pairwise import chrf_matrix
 from regard.search.checks import check_count
 from regard.search.constraints import Constraints
 from regard.search.hypothesis import Hypothesis, Proof
@@ -40,6 +38,7 @@ from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
 from regard.search.stepper import Stepper
 from regard.tasks.checks import check_text, check_texts
+from regard.tasks.explainable import Explainable
 from regard.tasks.generate.text_stream import TextStream
 from regard.text.lines import decode_lines, encode_lines
 from regard.text.tokenizer import Tokenizer
@@ -96,11 +95,8 @@ class Generation:
 GenerationStream: TypeAlias = TextStream[Generation]
 
 
-class Writer:
+class Writer(Explainable[LanguageNetwork]):
     """A language model. Made by `regard.load`, or around a network that is being trained."""
-
-    explainer: Any = None
-    """The function that explains a text; `regard.load` sets it."""
 
     def __init__(
         self, network: LanguageNetwork, tokenizer: Tokenizer, texts: TextsConfig, bundle: OpenBundle | None = None
@@ -272,7 +268,7 @@ class Writer:
                 constraints=constraints,
                 interruption=interruption,
             )
-        return [self._least_risk(drawn, options.nbest) for drawn in hypotheses] if options.mbr else hypotheses
+        return [least_risk(drawn, self.text, options.nbest)[0] for drawn in hypotheses] if options.mbr else hypotheses
 
     def _limits(self, options: SearchOptions) -> tuple[int, Constraints]:
         """The maximum output length and the tokens that are not written. Refuses options that a language model does not have."""
@@ -298,10 +294,6 @@ class Writer:
     def _fed(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """[B, 1 + tokens]: the start token and prompts of the same length."""
         return torch.tensor([[self.network.start_token, *prompt] for prompt in prompts], device=self.device)
-
-    def _least_risk(self, drawn: Sequence[Hypothesis], nbest: int) -> list[Hypothesis]:
-        texts = [self.text(hypothesis.tokens) for hypothesis in drawn]
-        return [drawn[place] for place in by_utility(expected_utilities(texts, chrf_matrix), texts)[:nbest]]
 
     def _generation(
         self, prompt: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis], options: SearchOptions

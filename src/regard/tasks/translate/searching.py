@@ -9,12 +9,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from regard.activity import activity
 from regard.bundle.opened import OpenBundle
 from regard.bundle.shortlist import Shortlist, has_shortlist, read_shortlist
 from regard.engine.batching import length_batches
 from regard.engine.constraints import TextConstraints, search_constraints
-from regard.engine.fast import FastPath
+from regard.engine.fast import FastPath, Found
 from regard.engine.risk import least_risk
 from regard.errors import SearchError
 from regard.search.constraints import Constraints
@@ -28,6 +27,7 @@ from regard.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from regard.engine.runner import Runner, SearchBatch
 
+BATCH_TOKENS = 4096  # source tokens of a batch of torch
 EMPTY = Hypothesis(tokens=(), logprob=0.0, score=0.0, finished=True)
 """The translation of an empty text; no search is needed."""
 
@@ -73,38 +73,43 @@ class Searcher:
         sources: Sequence[list[int]],
         options: SearchOptions,
         constraints: TextConstraints,
-        batch_tokens: int,
+        batch_tokens: int | None,
         scores: bool,
         interruption: Interruption | None = None,
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, in order. For minimum Bayes risk decoding, all samples."""
+    ) -> Iterator[Found]:
+        """The number of each source and its hypotheses, as soon as they are there. For minimum Bayes risk decoding, all samples."""
         self._check_shortlist(options, constraints)
-        results = [[EMPTY] for _ in sources]
-        limits = [
-            max_output_length(len(ids), options, constraints.needs(number) if constraints else 0, self._reach)
-            for number, ids in enumerate(sources)
-        ]
+        limits = self._limits(sources, options, constraints)
         in_tokens = self._in_tokens(constraints, limits, options)
         filled = [number for number, ids in enumerate(sources) if ids]  # the numbers of those that are not empty
         rows, row_limits = [sources[number] for number in filled], [limits[number] for number in filled]
-        fast = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, interruption)
-        if fast is not None:
-            return _placed(results, filled, fast)
+        if len(filled) < len(sources):
+            yield from ((number, [EMPTY]) for number, ids in enumerate(sources) if not ids)
+        found = self.fast.search(rows, row_limits, options, constraints, batch_tokens, scores, interruption)
+        if found is not None:
+            yield from ((filled[place], hypotheses) for place, hypotheses in found)
+            return
         kept = [options.width * (limit + 1) for limit in row_limits]
-        batches = [*length_batches([len(ids) for ids in rows], batch_tokens, kept)]
-        with activity("translating", len(rows), "sentences") as progress:
-            found = self._hypotheses(
-                [
-                    self._batch([filled[place] for place in batch], sources, limits, in_tokens, options)
-                    for batch in batches
-                ],
-                options,
-                interruption,
-            )
-            for batch, hypotheses in zip(batches, found, strict=True):
-                _placed(results, [filled[place] for place in batch], hypotheses)
-                progress.advance(len(batch))
-        return results
+        batches = [
+            [filled[place] for place in batch]
+            for batch in length_batches([len(ids) for ids in rows], batch_tokens or BATCH_TOKENS, kept)
+        ]
+        searched = [self._batch(batch, sources, limits, in_tokens, options) for batch in batches]
+        for batch, of_batch in zip(batches, self._hypotheses(searched, options, interruption), strict=True):
+            yield from zip(batch, of_batch, strict=True)
+
+    def _limits(
+        self, sources: Sequence[list[int]], options: SearchOptions, constraints: TextConstraints
+    ) -> Sequence[int]:
+        """The maximum output length of each source."""
+        if constraints:
+            return [
+                max_output_length(len(ids), options, constraints.needs(number), self._reach)
+                for number, ids in enumerate(sources)
+            ]
+        lengths = [len(ids) for ids in sources]
+        limit_of = {length: max_output_length(length, options, 0, self._reach) for length in {*lengths}}
+        return [limit_of[length] for length in lengths]
 
     def _batch(
         self,
@@ -177,20 +182,9 @@ class Searcher:
             source, options, limit=max_output_length(len(source), options, 0, self._reach), watch=watch
         )
 
-    def least_risk(
-        self, samples: Sequence[Sequence[Hypothesis]], nbest: int
-    ) -> tuple[list[list[Hypothesis]], list[list[float]]]:
-        """Minimum Bayes risk: for each text the `nbest` different samples of the largest expected utility, and the utilities."""
+    def least_risk(self, samples: Sequence[Hypothesis], nbest: int) -> tuple[list[Hypothesis], list[float]]:
+        """Minimum Bayes risk: of a text's samples the `nbest` different ones of the largest expected utility, and the utilities."""
         return least_risk(samples, self._target.decode, nbest)
 
     def _in_tokens(self, constraints: TextConstraints, limits: Sequence[int], options: SearchOptions) -> Constraints:
         return search_constraints(self._target, constraints, limits, options)
-
-
-def _placed(
-    results: list[list[Hypothesis]], numbers: Sequence[int], hypotheses: Sequence[list[Hypothesis]]
-) -> list[list[Hypothesis]]:
-    """`results` with the hypotheses of the sentences `numbers` inserted."""
-    for number, own in zip(numbers, hypotheses, strict=True):
-        results[number] = own
-    return results

@@ -10,13 +10,14 @@ Lengths. A text is truncated to `max_tokens` (1,024) tokens, or to the learned p
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
 from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
+from regard.engine.constraints import TextConstraints
 from regard.engine.fast import FastPath
 from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_TOKENS
@@ -111,21 +112,23 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
+        scores: bool = True,
         stopped: StopSignal | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[Translation]:
         """One translation for each text, in order. The translation of a blank text is empty.
 
-        options: the fields of `SearchOptions`. prefixes, phrases and stopped: see `search`. batch_tokens: the source tokens of a batch,
-        which bound memory. The first access to an `alignment` costs one more forward pass over all texts.
+        options: the fields of `SearchOptions`. prefixes, phrases, scores and stopped: see `search`. batch_tokens: the source tokens of a
+        batch, which bound memory; None: the engine chooses. The first access to an `alignment` costs one more forward pass over all texts.
         """
         return self.search(
             texts,
-            SearchOptions.of(options, beside=("prefixes", "phrases", "batch_tokens", "stopped")),
+            SearchOptions.of(options, beside=("prefixes", "phrases", "batch_tokens", "scores", "stopped")),
             prefixes=prefixes,
             phrases=phrases,
             batch_tokens=batch_tokens,
+            scores=scores,
             stopped=stopped,
         )
 
@@ -136,7 +139,7 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
     ) -> list[Translation]:
@@ -188,43 +191,62 @@ class Translator:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
     ) -> list[Translation]:
         """`search`, for texts tokenized by `read`."""
-        check_count("batch_tokens", batch_tokens)
+        if batch_tokens is not None:
+            check_count("batch_tokens", batch_tokens)
         constraints = self._searcher.constraints(len(sources), prefixes, phrases)
         rows = [source.ids for source in sources]
         interruption = Interruption.of(options.time_limit, stopped)
-        hypotheses = self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption)
-        utilities = None
-        if options.mbr:
-            hypotheses, utilities = self._searcher.least_risk(hypotheses, options.nbest)
-        warn_of_cuts(rows, options, hypotheses)
+        hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
         links = cache(partial(self._links, rows, hypotheses))
-        pieces = self.tokenizers.target.vocabulary.pieces
-        results = []
-        for number, source in enumerate(sources):
-            ranked = [
-                Translation(
-                    source=source.text,
-                    text=self.tokenizers.target.decode(hypothesis.tokens),
-                    score=hypothesis.score,
-                    tokens=[pieces[token] for token in hypothesis.tokens],
-                    logprob=hypothesis.logprob,
-                    finished=hypothesis.finished,
-                    truncated=source.truncated,
-                    unmet=constraints.unmet(number, hypothesis.tokens) if constraints else (),
-                    utility=None if utilities is None else utilities[number][rank],
-                    proof=hypothesis.proof,
-                    timed_out=hypothesis.timed_out,
-                    links=partial(_links_of, links, number, rank),
+        results: list[Translation | None] = [None] * len(sources)
+        with activity("translating", len(sources), "sentences") as progress:
+            for number, own in self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption):
+                hypotheses[number], utilities = own, None
+                if options.mbr:
+                    hypotheses[number], utilities = self._searcher.least_risk(own, options.nbest)
+                # made here, while an engine of several threads searches the other sentences
+                results[number] = self._translation(
+                    number, sources[number], hypotheses[number], utilities, options, constraints, links
                 )
-                for rank, hypothesis in enumerate(hypotheses[number])
-            ]
-            results.append(ranked[0] if options.nbest == 1 else replace(ranked[0], alternatives=tuple(ranked)))
-        return results
+                progress.advance()
+        warn_of_cuts(rows, options, hypotheses)
+        return cast(list[Translation], results)
+
+    def _translation(
+        self,
+        number: int,
+        source: Source,
+        hypotheses: Sequence[Hypothesis],
+        utilities: Sequence[float] | None,
+        options: SearchOptions,
+        constraints: TextConstraints,
+        links: Callable[[], list[list[Links]]],
+    ) -> Translation:
+        """The translation of a source: the best of its hypotheses, and with `nbest` all of them."""
+        pieces, decode = self.tokenizers.target.vocabulary.pieces, self.tokenizers.target.decode
+        ranked = [
+            Translation(
+                source=source.text,
+                text=decode(hypothesis.tokens),
+                score=hypothesis.score,
+                tokens=[pieces[token] for token in hypothesis.tokens],
+                logprob=hypothesis.logprob,
+                finished=hypothesis.finished,
+                truncated=source.truncated,
+                unmet=constraints.unmet(number, hypothesis.tokens) if constraints else (),
+                utility=None if utilities is None else utilities[rank],
+                proof=hypothesis.proof,
+                timed_out=hypothesis.timed_out,
+                links=partial(_links_of, links, number, rank),
+            )
+            for rank, hypothesis in enumerate(hypotheses)
+        ]
+        return ranked[0] if options.nbest == 1 else replace(ranked[0], alternatives=tuple(ranked))
 
     def watch_beam(
         self, text: str, watch: Watcher, *, beam: int = 5, alpha: float = 1.0, nbest: int = 1

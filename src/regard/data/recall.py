@@ -1,0 +1,101 @@
+"""Generated tasks that show what a mixer remembers: associative recall with one query or many, and two marks far apart.
+
+An example is a pure function of (seed, index), so that training and test are told apart by their seeds and nothing is stored.
+
+`single`: pairs of a key and its value stand at random places of the sequence, blanks elsewhere. Its last token is one of the keys; the
+answer is the value of that key. `multi` (MQAR, Arora et al. 2023): the pairs stand in the first half. In the second half each key comes
+once more, at a random place, and is answered there. `marks`: a text of noise with a mark near either end. The label says whether the two
+are the same. It knows no model.
+
+Shapes: B examples, L tokens.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import DataError
+
+BLANK = 0
+SYMBOLS = 64
+"""Keys, and as many values: ids 1 .. 64 are keys, 65 .. 128 values."""
+VOCABULARY = 1 + 2 * SYMBOLS
+UNASKED = -1
+"""The target of a position where nothing is asked."""
+MARKS = ("alpha", "beta")
+NOISE = tuple("abcdefghijklmnop")
+EDGE = 16
+"""A sixteenth of a text at either end holds its mark."""
+
+RecallForm = Literal["single", "multi"]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """A task of associative recall: its form, the length of a sequence in tokens, and how many pairs it holds."""
+
+    form: RecallForm
+    length: int
+    pairs: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.pairs <= min(SYMBOLS, self.most_pairs):
+            raise DataError(
+                f"recall of {self.pairs} pairs in {self.length} tokens: there is room for 1 to "
+                f"{min(SYMBOLS, self.most_pairs)} of them; lower the pairs, or raise the length"
+            )
+
+    @property
+    def most_pairs(self) -> int:
+        """The pairs that there is room for: a pair takes two tokens, and so does a query of `multi`."""
+        return max(0, self.length - 1) // 2 if self.form == "single" else self.length // 4
+
+    def example(self, seed: int, index: int) -> tuple[Ids, Ids]:
+        """(tokens [L], targets [L]): the value that answers each query, and `UNASKED` elsewhere."""
+        generator = np.random.default_rng([seed, index])
+        tokens, targets = np.full(self.length, BLANK), np.full(self.length, UNASKED)
+        keys = 1 + generator.permutation(SYMBOLS)[: self.pairs]
+        values = 1 + SYMBOLS + generator.integers(SYMBOLS, size=self.pairs)
+        places = 2 * generator.permutation(self.most_pairs)[: self.pairs]
+        tokens[places], tokens[places + 1] = keys, values
+        if self.form == "single":
+            tokens[-1], targets[-1] = (
+                keys[0],
+                values[0],
+            )  # the places are in random order, so the first key may stand anywhere
+        else:
+            asked = 2 * (self.most_pairs + generator.permutation(self.most_pairs)[: self.pairs])
+            tokens[asked], targets[asked] = keys, values
+        return tokens, targets
+
+    def batch(self, seed: int, first: int, count: int) -> tuple[Ids, Ids]:
+        """(tokens [B, L], targets [B, L]) of the examples `first` .. `first + count - 1`."""
+        examples = [self.example(seed, index) for index in range(first, first + count)]
+        return np.stack([tokens for tokens, _ in examples]), np.stack([targets for _, targets in examples])
+
+
+def marked_text(length: int, seed: int, index: int) -> tuple[str, str]:
+    """(text of `length` words, label `same` or `different`): noise with a mark in its first and in its last sixteenth.
+
+    No part of the text that lacks one of the marks says anything of the label, and neither does any sum over its words.
+    """
+    if length < 2 * EDGE:
+        raise DataError(f"a marked text of {length} words: it needs at least {2 * EDGE}; raise the length")
+    generator = np.random.default_rng([seed, index])
+    words = np.array(NOISE)[generator.integers(len(NOISE), size=length)].tolist()
+    first, last = generator.integers(len(MARKS), size=2).tolist()
+    edge = length // EDGE
+    words[int(generator.integers(edge))] = MARKS[first]
+    words[length - 1 - int(generator.integers(edge))] = MARKS[last]
+    return " ".join(words), "same" if first == last else "different"
+
+
+def marked_lines(length: int, count: int, seed: int) -> Iterator[str]:
+    """`count` marked texts as lines of a labelled corpus: text, tab, label."""
+    for index in range(count):
+        text, label = marked_text(length, seed, index)
+        yield f"{text}\t{label}"

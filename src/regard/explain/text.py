@@ -1,0 +1,125 @@
+"""Explains what a language model or a classifier makes of one text: its attention weights, and what its other layers mix.
+
+The result is the `Explanation` of a translation, with a text in the place of the sentence: of a language model the target is the text
+itself, with the probability of every token; of a classifier it is the label.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.activity import activity
+from regard.errors import ConfigError, DataError
+from regard.explain.arrays import NamedArray
+from regard.explain.capture import CapturedPass
+from regard.explain.explanation import AttentionName, Explanation, ModelFacts, Outputs, Side
+from regard.explain.mixing import layer_mixing, mixers_of, probe_of_mixing, weighted_layers
+from regard.models.config import TransformerBase
+from regard.ops.probe import Probe
+from regard.tasks.checks import check_text
+from regard.tasks.classify.classifier import Classifier, LabelServer
+from regard.tasks.generate.writer import Writer
+from regard.text.vocabulary import END, Vocabulary
+
+RANKS = 10  # tokens or labels shown of each output distribution
+MOST_TOKENS = 512
+"""Tokens of a text that can be explained: maps of all pairs are part of an explanation."""
+
+
+def explain_text(model: Writer | LabelServer, text: str, *, name: str | None = None) -> Explanation:
+    """Explain what a language model or a classifier makes of `text`. `name`: the name to show for the model."""
+    check_text(text)
+    stack: AttentionName = "decoder" if isinstance(model, Writer) else "encoder"
+    if not isinstance(model, Writer | Classifier):
+        raise ConfigError("a tagger cannot be explained yet; there are translators, language models and classifiers")
+    config = None if model.bundle is None else model.bundle.config.model
+    mixers = mixers_of(model.network, config).get(stack)
+    if mixers is None:
+        kind = type(model.network).__name__ if config is None else config.kind
+        raise ConfigError(f"a model of kind {kind!r} has no layers that mix positions; only transformers are explained")
+    ids = model.encode(text) if isinstance(model, Writer) else model.tokenizer.encode(text)
+    _check_length(model, ids, text)
+    with activity("explaining"):
+        fed = _fed(model, ids)
+        plain = Probe("*")
+        logprobs = _logprobs(model, fed, plain)
+        captured = CapturedPass(plain, logprobs)
+        attention, computation = captured.attention(stack), captured.computation(stack)
+        probe = probe_of_mixing()
+        _logprobs(model, fed, probe, gradients=True)
+        mixing = layer_mixing(probe, stack, mixers, weighted_layers(plain, stack, len(mixers)))
+        source, target, chosen = _sides(model, text, ids, logprobs)
+        said = logprobs.gather(1, torch.tensor(chosen, device=logprobs.device)[:, None])[:, 0]
+        return Explanation(
+            model=ModelFacts(
+                name=name or ("model" if model.bundle is None else model.bundle.name),
+                kind=type(model.network).__name__.lower() if config is None else config.kind,
+                score=config.score if isinstance(config, TransformerBase) else None,
+                source_language=None,
+                target_language=None,
+                parameters=sum(parameter.numel() for parameter in model.network.parameters()),
+            ),
+            source=source,
+            target=target,
+            given=isinstance(model, Writer),
+            logprob=float(said.sum()),
+            token_logprobs=NamedArray.of(said, "target"),
+            attention={} if attention is None else {stack: attention},
+            computation={} if computation is None else {stack: computation},
+            outputs=_outputs(model, logprobs, said),
+            mixing=mixing,
+            task="generate" if isinstance(model, Writer) else "classify",
+        )
+
+
+def _check_length(model: Writer | Classifier, ids: list[int], text: str) -> None:
+    if not ids:
+        raise DataError(f"{text!r}: nothing to explain; give a text")
+    most = min(MOST_TOKENS, model.network.context or MOST_TOKENS) if isinstance(model, Writer) else MOST_TOKENS
+    if isinstance(model, Classifier):
+        most = min(most, model.max_tokens)
+    if len(ids) > most:
+        raise DataError(f"the text has {len(ids)} tokens, and at most {most} are explained; give less")
+
+
+def _fed(model: Writer | Classifier, ids: list[int]) -> list[int]:
+    """The ids that the network reads: of a language model the start token and all but the last, of a classifier all and an end mark."""
+    return [model.network.start_token, *ids[:-1]] if isinstance(model, Writer) else [*ids, Vocabulary.EOS]
+
+
+def _logprobs(model: Writer | Classifier, fed: list[int], probe: Probe, *, gradients: bool = False) -> Tensor:
+    """[T, V] of a language model, [1, labels] of a classifier, in float64."""
+    with model.evaluating(gradients=gradients) as served:
+        network: Any = served
+        rows = torch.tensor([fed], device=next(network.parameters()).device)
+        nothing = rows[:, :0]
+        hidden = (
+            network.hidden(nothing, rows, probe) if isinstance(model, Writer) else network.hidden(rows, nothing, probe)
+        )
+        logits: Tensor = network.project(hidden)[0]
+        return torch.log_softmax(logits.double(), dim=-1).detach()
+
+
+def _sides(model: Writer | Classifier, text: str, ids: list[int], logprobs: Tensor) -> tuple[Side, Side, list[int]]:
+    """(source, target, the chosen output of each step)."""
+    pieces = [model.tokenizer.vocabulary.piece(token) for token in ids]
+    if isinstance(model, Writer):
+        source = Side(text=text, tokens=[], words=[], word_of=[])
+        return source, Side(text=text, tokens=pieces, words=text.split(), word_of=[None] * len(pieces)), ids
+    first = ["(class)"] if getattr(model.network, "pooling", None) == "class" else []
+    tokens = [*first, *pieces, END]
+    best = int(logprobs[0].argmax())
+    label = model.labels[best]
+    source = Side(text=text, tokens=tokens, words=text.split(), word_of=[None] * len(tokens))
+    return source, Side(text=label, tokens=[label], words=[label], word_of=[0]), [best]
+
+
+def _outputs(model: Writer | Classifier, logprobs: Tensor, said: Tensor) -> Outputs:
+    best = logprobs.topk(min(RANKS, logprobs.shape[1]), dim=1)
+    names = model.tokenizer.vocabulary.pieces if isinstance(model, Writer) else model.labels
+    return Outputs(
+        tokens=[[names[place] for place in row] for row in best.indices.tolist()],
+        probabilities=NamedArray.of(best.values.exp(), "target", "rank"),
+        said=NamedArray.of(said.exp(), "target"),
+    )

@@ -1,0 +1,157 @@
+"""The model card: a `README.md` with the YAML header of the Hugging Face Hub. It tells only what the bundle, the run and the user say."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.bundle.config import BundleSettings, Languages
+from regard.bundle.opened import OpenBundle
+from regard.bundle.weights import tensor_shapes
+from regard.errors import RegardError, shown
+from regard.interop.languages import language_name
+from regard.metrics.scores import METRICS
+from regard.settings import read_json
+from regard.tasks.run_files import read_metrics
+from regard.tasks.runs import METRICS_FILE, is_run
+
+CARD = "README.md"
+_PIPELINES = {"translate": "translation", "generate": "text-generation", "classify": "text-classification"}
+_DATA_FILES = ("src", "tgt", "pairs", "texts", "labelled", "test_src", "test_tgt")
+_USE = {
+    "regard": 'import regard\n\nmodel = regard.load("{name}")',
+    "transformers": (
+        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer\n\n"
+        'model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("{name}"), AutoTokenizer.from_pretrained("{name}")\n'
+        'batch = tokenizer(["..."], return_tensors="pt", padding=True)\n'
+        "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
+    ),
+    "ctranslate2": 'import ctranslate2\n\ntranslator = ctranslate2.Translator("{name}")',
+    "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}.argosmodel")',
+}
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """The facts of a model that its bundle may not have."""
+
+    source: str | None = None
+    """The code of the source language."""
+    target: str | None = None
+    licence: str | None = None
+    """The licence of the weights, by its identifier on the hub, such as `apache-2.0`."""
+
+    def languages(self, bundle: OpenBundle) -> Languages:
+        """The languages that were given, else those of the bundle."""
+        known = bundle.config.languages
+        return Languages(source=self.source or known.source, target=self.target or known.target)
+
+
+def model_card(bundle: OpenBundle, library: str, facts: CardFacts) -> str:
+    """The text of the card. library: the program that reads the files beside it."""
+    config, languages = bundle.config, facts.languages(bundle)
+    metrics, data = _of_run(bundle)
+    scores = [name for name in METRICS if isinstance(metrics.get(name), int | float)]
+    header: dict[str, Any] = {
+        "language": [code for code in (languages.source, languages.target) if code] or None,
+        "license": facts.licence,
+        "library_name": library,
+        "pipeline_tag": _PIPELINES.get(config.task),
+        "tags": ["regard", config.task],
+        "model-index": _results(bundle.name, config.task, metrics, scores) if scores else None,
+    }
+    yaml = "".join(f"{key}: {_yaml(value)}\n" for key, value in header.items() if value is not None)
+    return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data))
+
+
+def _body(
+    bundle: OpenBundle,
+    library: str,
+    languages: Languages,
+    facts: CardFacts,
+    metrics: Mapping[str, Any],
+    scores: list[str],
+    data: list[str],
+) -> Iterator[str]:
+    config = bundle.config
+    pair = [language_name(code) for code in (languages.source, languages.target) if code]
+    yield f"# {_plain(bundle.name)}\n"
+    yield f"A model to {config.task}{': ' + _plain(' to '.join(pair)) if pair else ''}. Trained with regard {_plain(config.regard)}.\n"
+    yield f"```python\n{_USE[library].format(name=_plain(bundle.name))}\n```\n"
+    yield "| | |\n| --- | --- |"
+    yield f"| network | {_network(config)} |"
+    yield f"| parameters | {_parameters(config)} |"
+    yield f"| training text | {', '.join(data) or 'not recorded'} |"
+    if isinstance(metrics.get("seconds"), int | float):
+        yield f"| training time | {metrics['seconds'] / 60:,.1f} minutes, {metrics.get('steps') or '?'} steps |"
+    yield f"| licence | {_plain(facts.licence or 'not stated: ask who gave you the model')} |\n"
+    if scores:
+        yield f"## Scores on the {_plain(metrics.get('set') or 'test')} set\n"
+        yield "| score | value | signature |\n| --- | --- | --- |"
+        signatures = metrics.get("signatures") or {}
+        for name in scores:
+            signature = signatures.get(name)
+            yield f"| {METRICS[name].heading} | {metrics[name]:.2f} | {f'`{_plain(signature)}`' if signature else ''} |"
+        yield ""
+    yield "## Limits\n"
+    yield "It knows the kind of text that it was trained on. Other text may be answered fluently and wrongly."
+    yield "Check its answers before others rely on them."
+    reach = config.reach
+    if reach is not None:
+        yield f"It reads at most {reach:,} tokens at once."
+    yield ""
+
+
+def _of_run(bundle: OpenBundle) -> tuple[Mapping[str, Any], list[str]]:
+    """(the metrics, the names of the training files) of the run that the bundle is a checkpoint of. Damaged files say nothing."""
+    run = bundle.given
+    if run is None or not run.is_dir() or not is_run(run):
+        return {}, []
+    try:
+        data = read_json(run / "config.json").get("data")
+        files = [data[name] for name in _DATA_FILES if data.get(name)] if isinstance(data, dict) else []
+        metrics = read_metrics(run) if (run / METRICS_FILE).exists() else {}
+    except RegardError:
+        return {}, []
+    return metrics, [f"`{_plain(Path(str(name)).name)}`" for name in files]
+
+
+def _results(name: str, task: str, metrics: Mapping[str, Any], scores: list[str]) -> list[dict[str, Any]]:
+    """The results as the hub's `model-index` has them."""
+    test_set = str(metrics.get("set") or "test")
+    values = [{"type": score, "value": metrics[score], "name": METRICS[score].heading} for score in scores]
+    result = {
+        "task": {"type": _PIPELINES.get(task, task)},
+        "dataset": {"name": test_set, "type": test_set},
+        "metrics": values,
+    }
+    return [{"name": name, "results": [result]}]
+
+
+def _network(config: BundleSettings) -> str:
+    model = config.model
+    facts = [getattr(model, "kind", type(model).__name__)]
+    facts += [
+        f"{name} {getattr(model, name)}"
+        for name in ("layers", "width", "heads", "norm", "positions")
+        if hasattr(model, name)
+    ]
+    return _plain(", ".join(facts))
+
+
+def _parameters(config: BundleSettings) -> str:
+    if config.counted:
+        return "counted"
+    return f"{sum(math.prod(shape) for shape in tensor_shapes(config).values()):,}"
+
+
+def _plain(text: object) -> str:
+    """A text of others in Markdown: one line, without the characters of a table, a link or HTML."""
+    return "".join(f"&#{ord(sign)};" if sign in "|<>[]`" else sign for sign in shown(text))
+
+
+def _yaml(value: Any) -> str:
+    """A value in YAML's flow style, of which JSON is a part."""
+    return json.dumps(value, ensure_ascii=True)

@@ -1,0 +1,78 @@
+"""Generated recall and marked texts: an independent reader answers every query, and nothing else says the answer."""
+
+import numpy as np
+import pytest
+
+from regard.data.recall import BLANK, MARKS, SYMBOLS, UNASKED, VOCABULARY, Recall, marked_lines, marked_text
+from regard.errors import DataError
+
+TASKS = [Recall("single", 256, 4), Recall("single", 33, 16), Recall("multi", 256, 64), Recall("multi", 16, 4)]
+
+
+def read(tokens: list[int], targets: list[int]) -> list[tuple[int, int]]:
+    """(answer, expected) of each query, by a dictionary that is filled from left to right."""
+    known: dict[int, int] = {}
+    answers = []
+    for place, token in enumerate(tokens):
+        if targets[place] != UNASKED:
+            answers.append((known[token], targets[place]))
+        elif 1 <= token <= SYMBOLS:
+            assert token not in known, "a key comes once before it is asked for"
+            known[token] = tokens[place + 1]
+    return answers
+
+
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_a_dictionary_answers_every_query(task: Recall) -> None:
+    for index in range(50):
+        tokens, targets = task.example(7, index)
+        assert len(tokens) == len(targets) == task.length
+        answers = read(tokens.tolist(), targets.tolist())
+        assert len(answers) == (1 if task.form == "single" else task.pairs)
+        assert all(answer == expected for answer, expected in answers)
+        queries = len(answers)
+        assert np.count_nonzero(tokens != BLANK) == 2 * task.pairs + queries
+        assert tokens.max() < VOCABULARY
+        first = int(np.flatnonzero(targets != UNASKED)[0])
+        assert first >= task.length // 2 if task.form == "multi" else first == task.length - 1
+
+
+def test_an_example_depends_on_seed_and_index_alone() -> None:
+    task = TASKS[0]
+    together, _ = task.batch(1, 10, 3)
+    for place in range(3):
+        np.testing.assert_array_equal(together[place], task.example(1, 10 + place)[0])
+    assert not np.array_equal(together[0], together[1])
+    assert not np.array_equal(together[0], task.example(2, 10)[0])
+
+
+def test_the_key_that_is_asked_for_may_stand_anywhere() -> None:
+    task = Recall("single", 65, 4)
+    places = [np.flatnonzero(task.example(1, n)[0][:-1] == task.example(1, n)[0][-1])[0] for n in range(300)]
+    assert min(places) < 8
+    assert max(places) > 55
+
+
+@pytest.mark.parametrize(("form", "length", "pairs"), [("single", 8, 4), ("multi", 15, 4), ("multi", 999, 65)])
+def test_pairs_without_room_are_refused(form: str, length: int, pairs: int) -> None:
+    with pytest.raises(DataError, match=rf"^recall of {pairs} pairs in {length} tokens: there is room for 1 to \d+ of"):
+        Recall(form, length, pairs)  # type: ignore[arg-type]
+
+
+def test_the_label_of_a_marked_text_compares_its_two_marks() -> None:
+    counts: dict[tuple[str, str], int] = {}
+    for index in range(200):
+        text, label = marked_text(320, 3, index)
+        words = text.split()
+        assert len(words) == 320
+        places = [place for place, word in enumerate(words) if word in MARKS]
+        assert len(places) == 2
+        assert places[0] < 20 <= 300 <= places[1]
+        first, last = (words[place] for place in places)
+        assert label == ("same" if first == last else "different")
+        counts[first, last] = counts.get((first, last), 0) + 1
+    assert all(count > 30 for count in counts.values())  # neither mark alone says anything
+    assert len(counts) == 4
+    assert list(marked_lines(320, 2, 3))[1] == "\t".join(marked_text(320, 3, 1))
+    with pytest.raises(DataError, match="needs at least 32; raise the length"):
+        marked_text(31, 1, 0)
