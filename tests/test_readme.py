@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from documented import POCKET, ROOT, SMALL, blocks, shell, shells, write_pairs
+from picture_files import write_folder
 
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs", "vision")),
+]
 FENCED = [block for page in PAGES for block in blocks(page)]
 BLOCKS = {block.mark.removeprefix("test: "): block.text for block in FENCED if block.mark.startswith("test: ")}
 
@@ -143,6 +147,26 @@ def test_generating(home: Path) -> None:
     assert written.count("It was") >= 2
     assert "perplexity_word" in evaluated
     assert len(shell(score, home).split()) == 18
+
+
+@pytest.mark.slow
+def test_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "pictures", count=30)
+    few = "--set train.max_steps=5 --set model.layers=1 --set model.convolutions=1"
+    train, *others = BLOCKS["pictures"].strip().split("\n")
+    shell(f"{train} {few}", tmp_path)
+    labels, rows, *_ = (shell(line, tmp_path) for line in others)
+    assert [line.split("\t")[0] for line in labels.splitlines()] == [
+        "pictures/lying/001.png",
+        "pictures/standing/002.png",
+    ]
+    assert len(rows.splitlines()) == 10
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "picture.png").write_bytes((tmp_path / "pictures/lying/001.png").read_bytes())
+    space: dict[str, object] = {}
+    exec(BLOCKS["pictures-python"], space)
+    assert space["explanation"].rollout.values.shape == (4, 4)  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
