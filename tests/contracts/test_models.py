@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts import causal, differentiable, labelling, searchable, seeing, steppable
+from contracts import causal, differentiable, forecasting, labelling, searchable, seeing, steppable
 from contracts.cases import CASES, LABELLING, SEEING, ModelCase
 from regard.layers.scores import SCORES
-from regard.models.config import MIXER_TRAITS
+from regard.models.config import MIXER_TRAITS, ModelConfig
 
 
 def able(capability: str, without: str | None = None) -> list[object]:
@@ -60,6 +60,12 @@ def test_order(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_pa
 @pytest.mark.parametrize("check", named(seeing.CHECKS))
 def test_seeing(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+@pytest.mark.parametrize("name", forecasting.FORECASTING)
+@pytest.mark.parametrize("check", named(forecasting.CHECKS))
+def test_forecasting(check: Callable[[ModelConfig], None], name: str) -> None:
+    check(forecasting.FORECASTING[name])
 
 
 @pytest.mark.parametrize("case", able("searchable"))

@@ -28,6 +28,7 @@ from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_CHARACTERS, TruncationWarning, most_characters
 from regard.engine.prefill import PrefilledStepper
 from regard.engine.resident import Evaluable, Resident
+from regard.engine.risk import least_risk
 from regard.errors import SearchError
 from regard.search.checks import check_count
 from regard.search.constraints import Constraints
