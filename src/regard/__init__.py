@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from regard.search.options import SearchOptions
     from regard.tasks.classify.classifier import Classifier
     from regard.tasks.classify.tagger import Tagger
+    from regard.tasks.forecast.forecaster import Forecaster
     from regard.tasks.generate.writer import Writer
     from regard.tasks.run import Run
     from regard.tasks.translate.ensemble import load_ensemble
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Classifier",
     "Explanation",
+    "Forecaster",
     "Run",
     "RunSettings",
     "SearchOptions",
@@ -46,6 +48,7 @@ __all__ = [
 _HOMES = {
     "Classifier": "regard.tasks.classify.classifier",
     "Explanation": "regard.explain.explanation",
+    "Forecaster": "regard.tasks.forecast.forecaster",
     "Run": "regard.tasks.run",
     "RunSettings": "regard.training.config",
     "SearchOptions": "regard.search.options",

@@ -91,13 +91,14 @@ def add_rows(
 
 
 def _add_model(rows: _Rows, task: str, config: Any, build: Callable[..., Any]) -> None:
-    from regard.models.build import CLASSIFIER_NETWORKS, LANGUAGE_NETWORKS, TRANSLATOR_NETWORKS
-    from regard.models.config import CLASSIFIERS, LANGUAGE_MODELS, TRANSLATORS
+    from regard.models.build import CLASSIFIER_NETWORKS, FORECASTER_NETWORKS, LANGUAGE_NETWORKS, TRANSLATOR_NETWORKS
+    from regard.models.config import CLASSIFIERS, FORECASTERS, LANGUAGE_MODELS, TRANSLATORS
 
     tables: dict[str, tuple[dict[str, Any], dict[Any, Any]]] = {
         "translate": (TRANSLATORS, TRANSLATOR_NETWORKS),
         "generate": (LANGUAGE_MODELS, LANGUAGE_NETWORKS),
         "classify": (CLASSIFIERS, CLASSIFIER_NETWORKS),
+        "forecast": (FORECASTERS, FORECASTER_NETWORKS),
     }
     if task not in tables:
         raise ExtensionError(f"regard.extend: a model for task {task!r}; there is {', '.join(tables)}")

@@ -95,6 +95,8 @@ class BundleSettings(Settings):
 
     codec_files: ClassVar[tuple[str, ...]] = ()
     """Files beside the weights that every bundle of the task has."""
+    fixed_data: ClassVar[tuple[str, ...]] = ("labels_of",)
+    """The settings of `data` that fine-tuning must share with its base, where the task has them."""
 
     format: Literal[2] = 2
     """The version of the bundle's layout."""

@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from regard.settings import Settings
 
+PICTURE_SETTINGS = ("height", "width", "colour", "fit")
+"""The settings of `data` that decide the format. Fine-tuning must share them with its base."""
+
 
 class PictureFormat(Settings):
     """The form of the pictures that a network reads: every picture is brought to it."""

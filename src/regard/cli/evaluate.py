@@ -44,6 +44,17 @@ def evaluate(
             help="For a captioner: lines of picture, tab, caption (.tsv), or .jsonl; --images is their folder."
         ),
     ] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(help="For a forecaster: series in a CSV file; values after those of training are scored."),
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Of --series: sort times, drop duplicates and fill gaps.")
+    ] = False,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of --series: last, seasonal, ets or arima; may be repeated. Else all."),
+    ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,7 +86,8 @@ def evaluate(
 ) -> None:
     """Print what a model, or a file of translations, is worth on a test set.
 
-    A translator's BLEU, chrF, TER, exact match, length and perplexity; the perplexities of a text; or how well labels are told.
+    A translator's BLEU, chrF, TER, exact match, length and perplexity; the perplexities of a text; how well labels are told; or the errors
+    of forecasts from every origin, beside baselines.
     With --hyp F --ref F: the scores of translations that stand in files.
     """
     from regard.cli.systems import refuse_repeated
@@ -90,6 +102,9 @@ def evaluate(
         "data": data,
         "images": images,
         "captions": captions,
+        "series": series,
+        "repair": repair,
+        "baselines": baseline or [],
         "beam": beam,
         "alpha": alpha,
         "tokenize": tokenize,
@@ -132,7 +147,19 @@ def _refuse_model_flags(bundle: Path | None, given: dict[str, Any]) -> None:
     if bundle is not None:
         raise ConfigError(f"{bundle}: no model is needed to score --hyp; leave out one of the two")
     defaults = {"beam": BEAM, "alpha": ALPHA, "device": DEVICE, "engine": ENGINE, "precision": PRECISION}
-    for name in ("src", "text", "data", "images", "captions", "gold_align", "align_method", "output", *defaults):
+    for name in (
+        "src",
+        "text",
+        "data",
+        "images",
+        "captions",
+        "series",
+        "repair",
+        "gold_align",
+        "align_method",
+        "output",
+        *defaults,
+    ):
         if given[name] != defaults.get(name):
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option} {given[name]}: --hyp is scored without a model; leave it out, or give DIR")
@@ -162,7 +189,7 @@ def _evaluate_model(
         raise ConfigError(
             f"--align-method {align_method}: it is judged by gold alignments; give --gold-align F, or leave it out"
         )
-    inputs = [flags[name] for name in ("src", "text", "data", "images", "captions", "gold_align")]
+    inputs = [flags[name] for name in ("src", "text", "data", "images", "captions", "series", "gold_align")]
     refuse_own_input(output, *inputs, *flags["refs"])
     flags["alignment"] = read_method(align_method, "--align-method")
     task = TASKS[opened.config.task]

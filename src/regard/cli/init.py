@@ -8,7 +8,9 @@ from regard.errors import shown
 
 
 def init(
-    task: Annotated[str, typer.Option(help="Whose settings: translate, generate, classify or caption.")] = "translate",
+    task: Annotated[
+        str, typer.Option(help="Whose settings: translate, generate, classify, caption or forecast.")
+    ] = "translate",
     kind: Annotated[
         str | None, typer.Option(help="Which model: transformer, recurrent, markov or bag, as the task has it.")
     ] = None,

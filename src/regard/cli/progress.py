@@ -163,8 +163,9 @@ def _lines(event: Event) -> list[str]:
         star = f" (best so far{by})" if event.best and event.step else ""
         decoded = any(METRICS[name].judges == "translations" for name in event.scores if name in METRICS)
         greedy = " by greedy search" if decoded else ""  # the final scores are of a beam
+        perplexity = "" if event.perplexity is None else f", perplexity {event.perplexity:.2f}{_unit(event.scores)}"
         return [
-            f"{name}: validation loss {event.loss:.3f}, perplexity {event.perplexity:.2f}{_unit(event.scores)}"
+            f"{name}: validation loss {event.loss:.3f}{perplexity}"
             f"{''.join(f', {score}' for score in shown_scores(event.scores))}{greedy}{star}",
             *(
                 line

@@ -35,7 +35,8 @@ class TrainFlags:
         Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; `regard init` prints all.")
     ] = None
     task: Annotated[
-        str | None, typer.Option(help="What the model is for: translate (the default), generate, classify or caption.")
+        str | None,
+        typer.Option(help="What the model is for: translate (the default), generate, classify, caption or forecast."),
     ] = None
     text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None
     valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None
@@ -67,6 +68,14 @@ class TrainFlags:
         None
     )
     test_text: Annotated[str | None, typer.Option(help="Text that the model is judged by in the end.")] = None
+    series: Annotated[
+        str | None, typer.Option(help="To forecast: series in a CSV file, wide or as unique_id, ds, y (.gz too).")
+    ] = None
+    target: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column to forecast; may be repeated. Else all.")
+    ] = None
+    horizon: Annotated[int | None, typer.Option(help="Steps to forecast.")] = None
+    context: Annotated[int | None, typer.Option(help="Steps of the past that are read for a forecast.")] = None
     src: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="Source text, one sentence a line (.gz too); may be repeated."),
@@ -115,6 +124,10 @@ class TrainFlags:
                 "captions": self.captions,
                 "valid_captions": self.valid_captions,
                 "test_captions": self.test_captions,
+                "series": self.series,
+                "targets": self.target or None,
+                "horizon": self.horizon,
+                "context": self.context,
                 **corpora_settings(self.src, self.tgt, self.pairs),
                 "valid_src": self.valid_src,
                 "valid_tgt": self.valid_tgt,

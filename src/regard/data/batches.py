@@ -50,6 +50,8 @@ class Batch:
 
     mixture: Tensor | None = None
     """[R B, L] the expected probability of each label, where an example is a mixture of two (mixup)."""
+    known: Tensor | None = None
+    """[B, L + H, F] the known columns of a forecast, past and future. `source` [B, L] and `target_out` [B, H] are values then."""
 
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
@@ -60,6 +62,7 @@ class Batch:
             target_out=self.target_out.to(device),
             alignment=None if self.alignment is None else self.alignment.to(device),
             mixture=None if self.mixture is None else self.mixture.to(device),
+            known=None if self.known is None else self.known.to(device),
         )
 
 

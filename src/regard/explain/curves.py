@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.metrics.scores import METRICS
+from regard.training.events import MEASURED_PARTS
 
 Point = tuple[int, float]
 Event = Mapping[str, Any]
@@ -91,7 +92,8 @@ def training_curves(events: Sequence[Event]) -> dict[str, Any]:
     steps = events_of_kind(events, "step")
     validations = events_of_kind(events, "validated")
     objective, non_finite_objective = series(steps, "loss")
-    likelihood, non_finite_likelihood = series(steps, "nll")
+    measured = next((name for name in MEASURED_PARTS if any(name in event for event in steps)), MEASURED_PARTS[0])
+    likelihood, non_finite_likelihood = series(steps, measured)
     norm, non_finite_norm = series(steps, "gradient_norm")
     rate, _ = series(steps, "learning_rate")
     speed, _ = series(steps, "tokens_per_second")

@@ -132,6 +132,23 @@ class PictureViews:
 
 
 @dataclass(frozen=True)
+class ForecastViews:
+    """The views of a forecaster's report, as the page reads them."""
+
+    windows: Sequence[Mapping[str, Any]]  # series, origin, times, past, truth, forecast, bands, mse
+    shares: Sequence[str]  # of the intervals, in percent, the widest first
+    by_step: Mapping[str, Any] | None = None  # MSE of the model and of baselines, by step of the horizon
+    baselines: Mapping[str, Any] | None = None  # a table: columns, and rows of scores
+    attended: Mapping[str, Any] | None = None  # rows, columns and weights of the past of one window
+
+    def __post_init__(self) -> None:
+        for window in self.windows:
+            steps = {len(window["truth"]), len(window["forecast"])}
+            if len(steps) > 1 or len(window["times"]) != len(window["past"]) + max(steps):
+                raise ValueError(f"a window of {len(window['times'])} times has parts of other lengths")
+
+
+@dataclass(frozen=True)
 class Report:
     """The content of a run's page. Only the title is required: missing parts are left out or marked as missing."""
 
@@ -152,3 +169,4 @@ class Report:
     transitions: Transitions | None = None  # of a Markov model
     pictures: PictureViews | None = None  # of a classifier of pictures
     captioned: "Sequence[CaptionMaps]" = ()  # pictures of a captioner
+    forecasts: ForecastViews | None = None  # of a forecaster

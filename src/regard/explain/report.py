@@ -25,6 +25,7 @@ MAP_CELLS = 10_000  # larger alignment maps are unreadable on a page
 SCRIPTS = (
     *("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "matrix.js"),
     *("curves.js", "flow.js", "confusion.js", "transitions.js", "maps.js", "thumbnails.js", "wordmaps.js"),
+    "forecasts.js",
     *SENTENCE_VIEWS,
     *("overview.js", "learning.js", "reproduction.js", "report.js"),
 )
@@ -75,6 +76,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "alignments_left_out": len(report.alignments) - len(maps),
         "beam_tree": asdict(report.beam_tree) if report.beam_tree else None,
         "transitions": asdict(report.transitions) if report.transitions else None,
+        "forecasts": asdict(report.forecasts) if report.forecasts else None,
         "settings": [[name, setting_text(value)] for name, value in leaves(report.settings)],
         "signatures": report.metrics.get("signatures") or {},
         "reproduce": report.reproduce,
@@ -109,7 +111,8 @@ def score_labels(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _unit(task: str) -> str:
     """The unit in which a run counts what it learns from, in words."""
-    return "labels" if task in TASKS and training_unit(task) == "labels" else "target tokens"
+    unit = training_unit(task) if task in TASKS else "tokens"
+    return "target tokens" if unit == "tokens" else unit
 
 
 def highlights(metrics: Mapping[str, Any]) -> list[str]:
@@ -151,6 +154,8 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
     tokens = metrics.get("tokens") or sum(event.get("tokens") or 0 for event in steps)
     seconds = metrics.get("seconds") or (steps[-1].get("seconds") if steps else None)
     parameters, count = metrics.get("parameters"), metrics.get("steps") or (steps[-1]["step"] if steps else 0)
+    task = str(report.settings.get("task", "translate"))
+    unit = training_unit(task) if task in TASKS else "tokens"
     cards: list[dict[str, Any]] = []
     for key, row in METRICS.items():
         if row.card is None:
@@ -171,10 +176,10 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
         {"key": "seconds", "label": "Training time", "value": seconds, "kind": "duration", "note": f"{count:,} steps"},
         {
             "key": "tokens_per_second",
-            "label": "Tokens per second",
+            "label": f"{unit.capitalize()} per second",
             "value": tokens / seconds if tokens and seconds else None,
             "kind": "count",
-            "note": "target side",
+            "note": "target side" if unit == "tokens" else "learned",
         },
     ]
     return [card for card in cards if to_json_types(card["value"]) is not None]

@@ -8,6 +8,7 @@ from regard.errors import RegardError
 from regard.explain.caption_report import add_caption_views
 from regard.explain.captions import explain_caption
 from regard.explain.explain import explain
+from regard.explain.forecast_report import add_forecast_views
 from regard.explain.picture_page import add_picture_views
 from regard.explain.pictures import explain_picture
 from regard.explain.records import Report
@@ -15,7 +16,7 @@ from regard.explain.text import explain_text
 from regard.explain.transitions import add_language_views
 from regard.explain.translation_report import add_translation_views
 from regard.settings import Record
-from regard.tasks.run_files import CaptionRow, PictureRow, TranslationRow
+from regard.tasks.run_files import CaptionRow, ForecastRow, PictureRow, TranslationRow
 
 EXPLAINERS: dict[str, Callable[..., Any]] = {
     "translate": explain,
@@ -34,6 +35,7 @@ REPORT_PAGES: dict[str, ReportPage] = {
     "generate": add_language_views,
     "classify_images": add_picture_views,
     "caption": add_caption_views,
+    "forecast": add_forecast_views,
 }
 """Task -> the function that adds its views to the report of a run."""
 
@@ -42,6 +44,7 @@ ROWS: dict[str, type[Record]] = {
     "translate": TranslationRow,
     "classify_images": PictureRow,
     "caption": CaptionRow,
+    "forecast": ForecastRow,
 }
 """Task -> the record of a line of its result file, where the views of the report read more of it than text."""
 

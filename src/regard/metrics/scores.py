@@ -45,7 +45,7 @@ class Metric:
     """The name as shown, such as "BLEU"."""
     better: Literal["higher", "lower"] = "higher"
     judges: str = "translations"
-    """The kind of output it scores: "translations", "captions", "labels", "text", "alignments", or a task's own."""
+    """The kind of output it scores: "translations", "captions", "labels", "text", "alignments", "forecasts", or a task's own."""
     unit: Literal["", "%"] = ""
     """A score in "%" is stored as 0 to 1 and shown times 100."""
     digits: int = 2
@@ -250,6 +250,22 @@ _ROWS = (
         card="Words that look right",
         card_note="colour and shape words whose attention peaks in their region",
     ),
+    Metric("mse", "MSE", "lower", "forecasts", digits=3, card="MSE", card_note="standardised values"),
+    Metric("mae", "MAE", "lower", "forecasts", digits=3, card="MAE", card_note="standardised values"),
+    Metric("smape", "sMAPE", "lower", "forecasts", unit="%", digits=1, highest=2.0, card="sMAPE"),
+    Metric(
+        "mase", "MASE", "lower", "forecasts", digits=3, card="MASE", card_note="below 1: better than seasonal naive"
+    ),
+    Metric(
+        "coverage",
+        "coverage",
+        judges="forecasts",
+        unit="%",
+        digits=1,
+        highest=1.0,
+        card="Coverage",
+        card_note="of the widest interval",
+    ),
     Metric("length_ratio", "length ratio", digits=3, short=None, card=None),
 )
 
@@ -260,6 +276,7 @@ BUILT_IN = frozenset(
     (
         *("bleu", "chrf", "ter", "exact_match", "length_ratio", "perplexity", "perplexity_word", "perplexity_byte"),
         *("bits_per_byte", "accuracy", "f1", "aer", "cider", "pointing"),
+        *("mse", "mae", "smape", "mase", "coverage"),
     )
 )
 """Rows whose scores are computed by name, with options of their own. Every other row is computed from its own function."""

@@ -12,18 +12,25 @@ from regard.models.config import (
     CaptionerConfig,
     ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
+    DLinearConfig,
+    ForecastRecurrentConfig,
+    ForecastTransformerConfig,
     LanguageRecurrentConfig,
     LanguageTransformerConfig,
     MarkovConfig,
     ModelConfig,
+    NLinearConfig,
+    PatchConfig,
     RecurrentConfig,
     TransformerConfig,
     VisionConfig,
 )
 from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
+from regard.models.forecasters import ForecastNetwork, LinearForecaster
 from regard.models.markov import Markov, check_values
 from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel
+from regard.models.patch_forecasters import PatchedEncoder, RecurrentForecaster, TransformerForecaster
 from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
@@ -47,7 +54,8 @@ def _translator(
 ) -> EncoderDecoder:
     target = token_embedding(target_vocabulary, config.width)
     source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
-    return Transformer(config, token_front(config, source), token_front(config, target))
+    unread = None if config.source_end else Transformer.end_token
+    return Transformer(config, token_front(config, source, unread), token_front(config, target))
 
 
 def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
@@ -80,6 +88,15 @@ CLASSIFIER_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] =
 PICTURE_NETWORKS: dict[type[ModelConfig], Callable[..., ClassifierNetwork]] = {VisionConfig: VisionTransformer}
 """(config, height, width, channels, labels) -> network."""
 
+FORECASTER_NETWORKS: dict[type[ModelConfig], Callable[..., ForecastNetwork]] = {
+    PatchConfig: PatchedEncoder,
+    ForecastTransformerConfig: TransformerForecaster,
+    ForecastRecurrentConfig: RecurrentForecaster,
+    DLinearConfig: LinearForecaster,
+    NLinearConfig: LinearForecaster,
+}
+"""(config, context, horizon, quantiles, known columns) -> network."""
+
 
 def build_translator(
     config: ModelConfig, source_vocabulary: int, target_vocabulary: int, joint: bool
@@ -108,6 +125,11 @@ def build_picture_classifier(
 ) -> ClassifierNetwork:
     """A newly initialised classifier of pictures of this size."""
     return PICTURE_NETWORKS[type(config)](config, height, width, channels, labels)
+
+
+def build_forecaster(config: ModelConfig, context: int, horizon: int, quantiles: int, known: int) -> ForecastNetwork:
+    """A newly initialised forecaster. `quantiles`, `known`: the numbers of quantiles and of known columns."""
+    return FORECASTER_NETWORKS[type(config)](config, context, horizon, quantiles, known)
 
 
 def count_model(config: MarkovConfig, ids: Ids, begins: Places, vocabulary: int) -> Counted:

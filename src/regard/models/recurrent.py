@@ -26,7 +26,13 @@ from regard.layers.fronts import TokenFront
 from regard.layers.linear import Linear
 from regard.layers.recurrent import PARTS, Cell, RecurrentStack, State
 from regard.layers.scores import SCORES, ScoreShape, inner_width
-from regard.models.config import ClassifierRecurrentConfig, LanguageRecurrentConfig, RecurrentBase, RecurrentConfig
+from regard.models.config import (
+    LanguageRecurrentConfig,
+    RecurrentBase,
+    RecurrentConfig,
+    RecurrentPairBase,
+    RecurrentReaderBase,
+)
 from regard.models.network import EncoderDecoder, StepRecord
 from regard.models.state import RecurrentState
 from regard.ops.masks import additive
@@ -43,7 +49,7 @@ class Recurrent(EncoderDecoder):
         self.shape = (PARTS[config.cell], config.depth[1], config.width)  # of a state
         self.encoder = source_encoder(config)
         self.bridge = Linear(config.source_width, math.prod(self.shape))
-        self.decoder: Decoder = _decoder(config)
+        self.decoder: Decoder = state_decoder(config)
         self.dropout = Dropout(config.dropout)
 
     def hidden(
@@ -92,7 +98,7 @@ def token_front(config: RecurrentBase, embedding: nn.Embedding) -> TokenFront:
     return TokenFront(embedding=embedding, dropout=Dropout(config.dropout))
 
 
-def source_encoder(config: RecurrentConfig | ClassifierRecurrentConfig) -> RecurrentEncoder | ConvolutionalEncoder:
+def source_encoder(config: RecurrentReaderBase) -> RecurrentEncoder | ConvolutionalEncoder:
     if config.encoder == "convolutional":
         return ConvolutionalEncoder(
             inputs=config.embedding_width,
@@ -111,7 +117,7 @@ def source_encoder(config: RecurrentConfig | ClassifierRecurrentConfig) -> Recur
     )
 
 
-def plain_decoder(config: RecurrentConfig | LanguageRecurrentConfig) -> PlainDecoder:
+def plain_decoder(config: RecurrentPairBase | LanguageRecurrentConfig) -> PlainDecoder:
     return PlainDecoder(
         cell=config.cell,
         embedding=config.embedding_width,
@@ -121,7 +127,8 @@ def plain_decoder(config: RecurrentConfig | LanguageRecurrentConfig) -> PlainDec
     )
 
 
-def _decoder(config: RecurrentConfig) -> Decoder:
+def state_decoder(config: RecurrentPairBase) -> Decoder:
+    """The decoder of the settings: without attention, with it, or with input feeding too."""
     if not config.attention:
         return plain_decoder(config)
     attention, embedding, width, layers = _attention(config), config.embedding_width, config.width, config.depth[1]
@@ -138,12 +145,12 @@ def _decoder(config: RecurrentConfig) -> Decoder:
     )
 
 
-def _readout(config: RecurrentConfig) -> nn.Linear:
+def _readout(config: RecurrentPairBase) -> nn.Linear:
     """The map from a state and its context to the hidden state that is projected to logits."""
     return Linear(config.width + config.source_width, config.embedding_width)
 
 
-def _attention(config: RecurrentConfig) -> StateAttention:
+def _attention(config: RecurrentPairBase) -> StateAttention:
     inner = inner_width(config.score, config.score_width, config.width)
     score = SCORES[config.score]
     query, key = (inner, inner) if score.projected else (config.width, config.source_width)

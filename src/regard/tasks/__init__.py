@@ -1,1 +1,1 @@
-"""Tasks: translate, generate and classify. Each has its settings, its training objective, its served model and its evaluation."""
+"""Tasks: translate, generate, classify and forecast. Each has its settings, its training objective, its served model and its evaluation."""

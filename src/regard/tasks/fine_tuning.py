@@ -19,7 +19,6 @@ from regard.text.config import OneTextConfig
 from regard.training.config import RunSettings
 
 FREE = ("dropout",)  # settings of `model` that may differ from the base model
-FIXED_DATA = ("labels_of", "height", "width", "colour", "fit")  # settings of `data` that the base model decides
 LEARNING = ("vocabulary", "sample", "character_coverage")  # settings of `text` that learn a vocabulary
 
 
@@ -125,7 +124,7 @@ def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
             f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
         )
     given = settings.model_dump(mode="json")
-    own["data"] = {name: value for name, value in own.get("data", {}).items() if name in FIXED_DATA}
+    own["data"] = {name: value for name, value in own.get("data", {}).items() if name in base.config.fixed_data}
     for table in ("data", "text", "model"):
         for name, expected in own.get(table, {}).items():
             if name not in FREE and given[table].get(name) != expected:

@@ -1,4 +1,4 @@
-"""Loads the model of a bundle or run: a translator, a writer, a classifier or a tagger."""
+"""Loads the model of a bundle or run: a translator, a writer, a classifier, a tagger or a forecaster."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.tasks.classify.classifier import Classifier
     from regard.tasks.classify.tagger import Tagger
     from regard.tasks.classify_images.classifier import PictureClassifier
+    from regard.tasks.forecast.forecaster import Forecaster
     from regard.tasks.generate.writer import Writer
     from regard.tasks.translate.translator import Translator
 
@@ -35,7 +36,7 @@ def load_served(
     engine: `torch` supports everything. `ct2` is CTranslate2, which translates several times faster on a CPU and refuses what it does not
     support. `auto` uses CTranslate2 where it can and torch for the rest. precision: of CTranslate2's weights; `auto` is the fastest
     that the processor has and that loses little, as `regard precision` measured it.
-    Language models and classifiers run on torch.
+    Language models, classifiers and forecasters run on torch.
     """
     check_path(path, "a bundle or of a run")
     bundle = open_given(path)
@@ -75,6 +76,12 @@ def load_captioner(path: "str | Path", device: "str | torch.device" = "cpu") -> 
     """The captioner of a bundle or a run."""
     captioner: Captioner = _load("caption", path, device)
     return captioner
+
+
+def load_forecaster(path: "str | Path", device: "str | torch.device" = "cpu") -> "Forecaster":
+    """The forecaster of a bundle or a run."""
+    forecaster: Forecaster = _load("forecast", path, device)
+    return forecaster
 
 
 def open_given(path: "str | Path") -> OpenBundle:

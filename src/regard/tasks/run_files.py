@@ -125,6 +125,19 @@ class PictureRow(_Strict):
     png: str | None = None
 
 
+class ForecastRow(_Strict):
+    """A line of forecasts.jsonl."""
+
+    series: str
+    origin: str
+    times: list[str]
+    past: list[float]
+    truth: list[float]
+    forecast: list[float]
+    quantiles: dict[str, list[float]]
+    mse: float
+
+
 def read_metrics(run: Path) -> dict[str, Any]:
     """metrics.json of a run."""
     path = run / "metrics.json"

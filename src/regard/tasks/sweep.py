@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from regard.data.config import STDIN
 from regard.errors import ConfigError, TrainError
 from regard.settings import last_parts, override
@@ -104,7 +106,8 @@ def _data_settings(data: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]
     for name, value in data:
         yield name, value
         for number, row in enumerate(value if isinstance(value, tuple) else ()):
-            yield from ((f"{name}.{number}.{inner}", text) for inner, text in row)
+            if isinstance(row, BaseModel):
+                yield from ((f"{name}.{number}.{inner}", text) for inner, text in row)
 
 
 def _name(sets: Sequence[str]) -> str:

@@ -7,12 +7,13 @@ from regard.metrics.scores import METRICS
 from regard.tasks.caption.task import CaptionPictures
 from regard.tasks.classify.task import Classify
 from regard.tasks.classify_images.task import ClassifyImages
+from regard.tasks.forecast.task import Forecast
 from regard.tasks.generate.task import Generate
 from regard.tasks.interface import Task
 from regard.tasks.translate.task import Translate
 
 TASKS: dict[str, Task] = {
-    task.name: task for task in (Translate(), Generate(), Classify(), ClassifyImages(), CaptionPictures())
+    task.name: task for task in (Translate(), Generate(), Classify(), ClassifyImages(), CaptionPictures(), Forecast())
 }
 """The tasks by name; the first is the default."""
 
@@ -30,6 +31,7 @@ def resolved_task(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def training_unit(task: str) -> str:
-    """The unit of `tokens` in the log and in metrics.json, which are the outputs that are learned: labels of a classifier, else tokens."""
+    """The unit of `tokens` in the log and in metrics.json: the outputs that are learned, labels, values of a series, or tokens."""
     scores = TASKS[task].scores
-    return "labels" if scores and METRICS[scores[0]].judges == "labels" else "tokens"
+    units = {"labels": "labels", "forecasts": "values"}
+    return units.get(METRICS[scores[0]].judges, "tokens") if scores else "tokens"

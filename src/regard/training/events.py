@@ -46,6 +46,10 @@ class Started(Event):
     notes: tuple[str, ...]
 
 
+MEASURED_PARTS = ("nll", "squared")
+"""The parts of a loss that validation measures too, without smoothing and quantiles."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step(Event):
     """One update of the weights."""
@@ -63,8 +67,8 @@ class Step(Event):
 
     @property
     def nll(self) -> float:
-        """-log p of the reference, per token; the loss itself if it has no such part."""
-        return self.parts.get("nll", self.loss)
+        """The part of the loss that validation measures too: -log p or squared errors; the loss itself if it has no such part."""
+        return next((self.parts[name] for name in MEASURED_PARTS if name in self.parts), self.loss)
 
     def to_json(self) -> dict[str, Any]:
         """One object of log.jsonl."""
@@ -106,7 +110,8 @@ class Validated(Event):
 
     name: ClassVar[str] = "validated"
     loss: float
-    perplexity: float
+    perplexity: float | None
+    """exp(loss); None if the loss is no -log p."""
     scores: dict[str, float]
     """The scores of the task by name. In log.jsonl they are keys beside `loss`."""
     samples: tuple[Sample, ...]

@@ -222,7 +222,7 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
         step=progress.step,
         seconds=progress.seconds,
         loss=measured.loss,
-        perplexity=perplexity(measured.loss, 1),
+        perplexity=perplexity(measured.loss, 1) if measured.is_likelihood else None,
         scores=measured.scores,
         samples=measured.samples,
         best=best,

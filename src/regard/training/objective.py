@@ -40,7 +40,7 @@ class Measured:
     """The results of a validation."""
 
     loss: float
-    """-log p per output. If it is not finite, nothing else was measured."""
+    """The loss per output: -log p, or squared errors. If it is not finite, nothing else was measured."""
     value: float
     """The value that selects the best checkpoint and drives early stopping: larger is better."""
     scores: dict[str, float]
@@ -48,6 +48,8 @@ class Measured:
     samples: tuple[Sample, ...]
     by: str | None = None
     """The name of the score, or `loss`, that `value` is."""
+    is_likelihood: bool = True
+    """Whether the loss is -log p, so that its exponential is a perplexity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,11 +47,11 @@ function chartSpecs(curves, scores, unit) {
   const line = (name, points, look = "line", colour = 1) => ({ name, points, look, colour });
   const large = [
     {
-      title: "Loss", unit: `nats per ${unit.replace(/s$/, "")}`, scales: true, lost: curves.lost_steps,
+      title: "Loss", unit: unit === "values" ? "mean squared error" : `nats per ${unit.replace(/s$/, "")}`, scales: true, lost: curves.lost_steps,
       series: [
         line("every step", curves.loss, "faint"),
         line("training", curves.loss_smooth),
-        { ...line("with label smoothing", curves.objective_smooth, "dashed", 3), hidden: true },
+        { ...line(unit === "values" ? "with quantiles" : "with label smoothing", curves.objective_smooth, "dashed", 3), hidden: true },
         line("validation", curves.validation_loss, "dots", 2),
       ],
     },

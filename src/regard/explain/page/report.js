@@ -4,6 +4,7 @@ import { treeView } from "./tree.js";
 import { confusionView } from "./confusion.js";
 import { empty, make, prose } from "./dom.js";
 import { flowView } from "./flow.js";
+import { attendedView, baselinesView, forecastsView, stepErrorsView } from "./forecasts.js";
 import { exact, plural } from "./format.js";
 import { learningView } from "./learning.js";
 import { overview } from "./overview.js";
@@ -60,6 +61,27 @@ if (data.flow) {
     + "where rows fade towards the top it vanishes, where they grow stronger it explodes. An update of about a thousandth of the "
     + "weights is customary: blue moved less, orange more.",
     (section) => flowView(section, data.flow));
+}
+
+if (data.forecasts) {
+  const { windows, shares, by_step: steps, baselines, attended } = data.forecasts;
+  part("forecasts", "Forecasts", "Forecasts against truth",
+    "Windows of the test part, evenly spaced. The model saw the past of each, and nothing after the vertical line.",
+    (section) => forecastsView(section, windows, shares));
+  if (baselines) {
+    part("baselines", "Baselines", "Beside simple forecasts",
+      "MSE and MAE are of standardised values; sMAPE is of the values themselves, and MASE in units of the seasonal naive error in training.",
+      (section) => baselinesView(card(section), baselines));
+  }
+  if (steps) {
+    part("horizon", "Horizon", "Errors by horizon", "The mean squared error of each step after the last value that was read.",
+      (section) => stepErrorsView(section, steps));
+  }
+  if (attended) {
+    part("attended", "Attention", "The past that it looks at",
+      `The stronger a cell, the more of the weight lies on these past steps: ${attended.label}. Of a linear model these are the sizes of its weights.`,
+      (section) => attendedView(card(section), attended));
+  }
 }
 
 if (data.alignments.length) {
@@ -124,12 +146,14 @@ if (data.transitions) {
     (section) => transitionsView(card(section), data.transitions));
 }
 
-part("samples", "Samples", "The same sentences over time",
-  data.samples.length ? "What the model said at each validation. Underlined words are not in the reference." : null,
-  (section) => {
-    if (data.samples.length) samplesView(section, data.samples, languages);
-    else section.append(empty("No validation has translated a sample yet."));
-  });
+if (!data.forecasts) { // whose samples are the windows above
+  part("samples", "Samples", "The same sentences over time",
+    data.samples.length ? "What the model said at each validation. Underlined words are not in the reference." : null,
+    (section) => {
+      if (data.samples.length) samplesView(section, data.samples, languages);
+      else section.append(empty("No validation has translated a sample yet."));
+    });
+}
 
 if (data.worst.length) {
   part("worst", "Worst", "Where it fails",

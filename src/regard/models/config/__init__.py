@@ -1,6 +1,13 @@
 """The settings of every network, one group for each kind and each use, and the tables of kinds. No torch."""
 
 from regard.models.config.base import Documents, LabelsOf, ModelConfig
+from regard.models.config.forecast import (
+    DLinearConfig,
+    ForecastRecurrentConfig,
+    ForecastTransformerConfig,
+    NLinearConfig,
+    PatchConfig,
+)
 from regard.models.config.linear import BagConfig, MarkovConfig
 from regard.models.config.presets import SIZES
 from regard.models.config.recurrent import (
@@ -8,6 +15,7 @@ from regard.models.config.recurrent import (
     LanguageRecurrentConfig,
     RecurrentBase,
     RecurrentConfig,
+    RecurrentPairBase,
     RecurrentReaderBase,
 )
 from regard.models.config.traits import MIXER_TRAITS, SCORE_TRAITS, MixerTraits, ScoreTraits
@@ -17,12 +25,14 @@ from regard.models.config.transformer import (
     LanguageTransformerConfig,
     TransformerBase,
     TransformerConfig,
+    TransformerPairBase,
 )
 from regard.models.config.vision import VisionConfig
 
 __all__ = [  # the tables and what they hold
     "CAPTIONERS",
     "CLASSIFIERS",
+    "FORECASTERS",
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
     "PICTURE_CLASSIFIERS",
@@ -33,19 +43,26 @@ __all__ = [  # the tables and what they hold
     "CaptionerConfig",
     "ClassifierRecurrentConfig",
     "ClassifierTransformerConfig",
+    "DLinearConfig",
     "Documents",
+    "ForecastRecurrentConfig",
+    "ForecastTransformerConfig",
     "LabelsOf",
     "LanguageRecurrentConfig",
     "LanguageTransformerConfig",
     "MarkovConfig",
     "MixerTraits",
     "ModelConfig",
+    "NLinearConfig",
+    "PatchConfig",
     "RecurrentBase",
     "RecurrentConfig",
+    "RecurrentPairBase",
     "RecurrentReaderBase",
     "ScoreTraits",
     "TransformerBase",
     "TransformerConfig",
+    "TransformerPairBase",
     "VisionConfig",
 ]
 
@@ -71,3 +88,12 @@ CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
 
 PICTURE_CLASSIFIERS: dict[str, type[ModelConfig]] = {"vit": VisionConfig}
 """The networks that classify pictures, by `model.kind`."""
+
+FORECASTERS: dict[str, type[ModelConfig]] = {
+    "patch": PatchConfig,
+    "transformer": ForecastTransformerConfig,
+    "recurrent": ForecastRecurrentConfig,
+    "dlinear": DLinearConfig,
+    "nlinear": NLinearConfig,
+}
+"""The networks that forecast series, by `model.kind`."""

@@ -17,10 +17,21 @@ PRESETS: dict[str, dict[str, dict[str, int]]] = {
         "small": {"layers": 6, "width": 256, "heads": 4, "feed_forward": 512},
         "base": {"layers": 12, "width": 768, "heads": 12, "feed_forward": 3072},
     },
+    "forecaster": {
+        "tiny": {"layers": 3, "width": 16, "heads": 4, "feed_forward": 128},
+        "small": {"layers": 3, "width": 64, "heads": 4, "feed_forward": 128},
+        "base": {"layers": 3, "width": 128, "heads": 8, "feed_forward": 256},
+    },
+    "recurrent_forecaster": {
+        "tiny": {"layers": 1, "width": 64},
+        "small": {"layers": 1, "width": 128},
+        "base": {"layers": 2, "width": 256},
+    },
 }
 """`base` is the lectures' size (Vaswani et al. 2017, table 3) and that of Luong et al. 2015; a Transformer's `tiny` is that of Wu et al.
 2021 for Multi30k. A decoder takes a step for each token and an encoder one for a sentence, so `tiny-deep`, nine blocks under two, is
-fast (Kasai et al. 2021). A Vision Transformer's `base` is that of Dosovitskiy et al. 2021, its `small` near CCT-7 (Hassani et al. 2021)."""
+fast (Kasai et al. 2021). A Vision Transformer's `base` is that of Dosovitskiy et al. 2021, its `small` near CCT-7 (Hassani et al. 2021).
+A forecaster's `tiny` and `base` are PatchTST's sizes for its small and its large data sets (Nie et al. 2023)."""
 
 SIZES = frozenset(size for kind in PRESETS.values() for preset in kind.values() for size in preset)
 """Every setting that a preset decides."""

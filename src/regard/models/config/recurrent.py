@@ -63,13 +63,18 @@ class RecurrentReaderBase(RecurrentBase):
         return self
 
     @property
+    def depth(self) -> tuple[int, int]:
+        """Layers of the encoder, and of the decoder, if there is one."""
+        return self.encoder_layers or self.layers, 0
+
+    @property
     def source_width(self) -> int:
         """Width of the encoder's states."""
         return self.encoder_width or self.width
 
 
-class RecurrentConfig(RecurrentReaderBase):
-    """A recurrent encoder-decoder, with attention or through a single vector."""
+class RecurrentPairBase(RecurrentReaderBase):
+    """The settings of a recurrent encoder with a recurrent decoder, with attention or through a single vector."""
 
     decoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Layers of the decoder, where they differ from `layers`."""
@@ -83,11 +88,9 @@ class RecurrentConfig(RecurrentReaderBase):
     """Inner width of the score, or of the space that it compares in; `width` if not given, of latent a quarter."""
     max_positions: int = Field(default=512, ge=1, le=65536)
     """The longest source of the score location; the others have no limit."""
-    tie: bool = True
-    """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
 
     @model_validator(mode="after")
-    def _check_attention(self) -> "RecurrentConfig":
+    def _check_attention(self) -> "RecurrentPairBase":
         if self.input_feeding and not self.attention:
             raise ValueError("model.input_feeding feeds what attention found; it needs model.attention = true")
         if self.attention and SCORE_TRAITS[self.score].equally_wide and self.source_width != self.width:
@@ -113,6 +116,13 @@ class RecurrentConfig(RecurrentReaderBase):
         return self.max_positions if self.attention and self.score == "location" else None
 
 
+class RecurrentConfig(RecurrentPairBase):
+    """A recurrent encoder-decoder for text."""
+
+    tie: bool = True
+    """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+
+
 class LanguageRecurrentConfig(RecurrentBase):
     """A recurrent language model."""
 
@@ -129,8 +139,3 @@ class LanguageRecurrentConfig(RecurrentBase):
 
 class ClassifierRecurrentConfig(RecurrentReaderBase):
     """A recurrent encoder with a head for labels."""
-
-    @property
-    def depth(self) -> tuple[int, int]:
-        """Layers of the encoder, and of the decoder, which there is not."""
-        return self.encoder_layers or self.layers, 0

@@ -157,8 +157,8 @@ class TransformerBase(MixerSettings):
         return self.max_positions if self.positions == "learned" or bounded else None
 
 
-class TransformerConfig(TransformerBase):
-    """An encoder-decoder Transformer."""
+class TransformerPairBase(TransformerBase):
+    """The settings of a Transformer with an encoder and a decoder."""
 
     encoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Blocks in the encoder, where it differs from `layers`."""
@@ -168,10 +168,6 @@ class TransformerConfig(TransformerBase):
     """The mixers of the encoder, where they differ from `mixer`."""
     decoder_mixer: OptionalMixerNames = None
     """The mixers of the decoder, where they differ from `mixer`."""
-    tie: bool = True
-    """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
-    output_bias: bool = False
-    """A bias for each output, as Marian has it."""
 
     @property
     def _mixer_settings(self) -> tuple[tuple[str, str | tuple[str, ...]], tuple[str, str | tuple[str, ...]]]:
@@ -189,6 +185,17 @@ class TransformerConfig(TransformerBase):
     def cross_attention_layers(self) -> int:
         """Layers of the decoder that attend to the source."""
         return self.depth[1]
+
+
+class TransformerConfig(TransformerPairBase):
+    """An encoder-decoder Transformer for text."""
+
+    tie: bool = True
+    """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+    output_bias: bool = False
+    """A bias for each output, as Marian has it."""
+    source_end: bool = True
+    """Whether the encoder reads the end mark of a source. Models of OpenNMT do not."""
 
 
 class CaptionerConfig(TransformerConfig):

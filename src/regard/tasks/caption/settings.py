@@ -1,11 +1,11 @@
 """The settings of the task `caption`: of a run, and of the config.json of its bundles."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from regard.bundle.config import AlignmentConfig, TextBundleSettings
-from regard.bundle.pictures import PictureFormat
+from regard.bundle.pictures import PICTURE_SETTINGS, PictureFormat
 from regard.data.caption_config import CaptionData
 from regard.models.config import CAPTIONERS, CaptionerConfig, ModelConfig
 from regard.models.shapes import Shapes, captioner_shapes
@@ -38,6 +38,8 @@ class CaptionSettings(RunSettings):
 
 class CaptionBundle(TextBundleSettings):
     """The config.json of a captioner's bundle."""
+
+    fixed_data: ClassVar[tuple[str, ...]] = PICTURE_SETTINGS
 
     task: Literal["caption"] = "caption"
     model: Annotated[ModelConfig, Choice(CAPTIONERS)]

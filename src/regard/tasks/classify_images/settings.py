@@ -1,11 +1,11 @@
 """The settings of the task `classify_images`: of a run, and of the config.json of its bundles."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from regard.bundle.config import BundleSettings
-from regard.bundle.pictures import PictureFormat
+from regard.bundle.pictures import PICTURE_SETTINGS, PictureFormat
 from regard.data.augment import AugmentConfig
 from regard.data.config import ImageData
 from regard.models.config import PICTURE_CLASSIFIERS, ModelConfig, VisionConfig
@@ -57,6 +57,8 @@ class ClassifyImagesSettings(RunSettings):
 
 class ClassifyImagesBundle(BundleSettings):
     """The config.json of a bundle of a classifier of pictures."""
+
+    fixed_data: ClassVar[tuple[str, ...]] = PICTURE_SETTINGS
 
     task: Literal["classify_images"] = "classify_images"
     model: Annotated[ModelConfig, Choice(PICTURE_CLASSIFIERS)]

@@ -1,0 +1,114 @@
+"""Time series in memory: `Series`, `SeriesTable`, and the rules for gaps and missing values. `series_files.py` reads them from files.
+
+Shapes: T observed steps, K steps with known columns (T and those of the future), F known columns.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.frequency import Frequency, Time, shown_time
+from regard.errors import DataError
+
+Values = NDArray[np.float64]
+MissingRule = Literal["previous", "linear", "zero", "refuse"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One regular series: a value at each step from `start`."""
+
+    name: str
+    start: Time
+    frequency: Frequency
+    values: Values
+    """[T] the observed values, missing ones filled."""
+    known: Values
+    """[K, F] the known columns, K >= T: the rows after T are of the future."""
+    filled: int = 0
+    """The number of values that were missing."""
+
+    def time(self, step: int) -> Time:
+        """The time of a step; steps from T on are of the future."""
+        return self.frequency.after(self.start, step)
+
+    def steps_until(self, time: Time) -> int:
+        """The number of steps up to and with a time; 0 if it lies before the first or is of another kind."""
+        steps = self.frequency.steps(self.start, time)
+        return 0 if steps is None else max(0, steps + 1)
+
+
+@dataclass(frozen=True)
+class SeriesTable:
+    """The series of a file."""
+
+    series: tuple[Series, ...]
+    columns: tuple[str, ...]
+    """The names of the known columns."""
+    frequency: Frequency
+    long: bool
+    """Whether the file has the long form `unique_id, ds, y`."""
+    notes: tuple[str, ...] = ()
+    """What was repaired or filled, for the user."""
+    name: str = "series"
+    """The name of the file, for messages."""
+    names: dict[str, int] = field(init=False)
+    """The number of each series by name."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", {one.name: number for number, one in enumerate(self.series)})
+
+    @property
+    def filled(self) -> int:
+        """The number of values that were missing."""
+        return sum(one.filled for one in self.series)
+
+
+def fill_missing(values: Values, rule: MissingRule) -> Values:
+    """The values with every NaN replaced: by the value before it, by a line between its neighbours, or by 0.
+
+    What is missing before the first value takes that value, and after the last one the last, under `previous` and `linear`.
+    """
+    there = np.flatnonzero(~np.isnan(values))
+    if len(there) == len(values) or rule == "refuse":
+        return values
+    if rule == "zero":
+        return np.nan_to_num(values, nan=0.0)
+    places = np.arange(len(values))
+    if rule == "linear":
+        return np.interp(places, there, values[there])
+    before = np.searchsorted(there, places, side="right") - 1
+    filled: Values = values[there[np.maximum(before, 0)]]
+    return filled
+
+
+def series_of(
+    rows: Sequence[Sequence[float]] | NDArray[np.floating], names: Sequence[str] | None = None
+) -> SeriesTable:
+    """The table of plain lists of numbers, for callers without a file. Times are step numbers from 0."""
+    frequency = Frequency("step", 1)
+    series = []
+    for number, row in enumerate(rows):
+        name = str(number) if names is None else names[number]
+        values = np.asarray(row, dtype=np.float64)
+        if values.ndim != 1 or not len(values):
+            raise DataError(
+                f"series {name}: expected a list of numbers, at least one; found shape {list(values.shape)}"
+            )
+        if not np.isfinite(values).all():
+            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise DataError(f"series {name}: value {place} is {values[place]}; give finite numbers")
+        series.append(Series(name, 0, frequency, values, np.zeros((len(values), 0))))
+    if not series:
+        raise DataError("no series are given; give at least one list of numbers")
+    return SeriesTable(tuple(series), (), frequency, long=True)
+
+
+def describe_span(series: Series) -> str:
+    """`1949-01-01 to 1960-12-01, 144 steps of m`."""
+    last = series.time(len(series.values) - 1)
+    count = len(series.values)
+    return f"{shown_time(series.start)} to {shown_time(last)}, {count:,} steps of {series.frequency.name}"

@@ -1,0 +1,1 @@
+"""The task `forecast`: the future of time series, a value and quantiles for every step."""

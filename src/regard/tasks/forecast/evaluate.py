@@ -1,0 +1,211 @@
+"""Evaluates forecasters with a rolling origin: every window of a part of each series, beside the baselines."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.data.examples import Numbers
+from regard.data.frequency import shown_time
+from regard.data.series import Series, SeriesTable
+from regard.data.series_windows import ScaledSeries
+from regard.errors import ConfigError, DataError
+from regard.metrics.forecasting import ForecastErrors
+from regard.tasks.forecast.baselines import FITTED, NAIVE, fitted_forecasts, is_installed, last_value, seasonal_naive
+from regard.tasks.forecast.forecaster import Forecaster
+from regard.tasks.forecast.prepare import series_span
+from regard.training.objective import Evaluation
+
+KEPT_WINDOWS = 24
+"""Windows whose forecasts are kept in forecasts.jsonl, evenly spaced over all."""
+
+
+@dataclass(frozen=True)
+class ForecastTest:
+    """The part of each series to forecast, and the baselines beside it."""
+
+    table: SeriesTable
+    spans: Sequence[tuple[int, int]]
+    """The first step to forecast and the end of each series. Contexts reach back before the first."""
+    name: str | None = None
+    """The part of the run that it is: test or validation."""
+    stride: int = 1
+    """Steps between two origins."""
+    baselines: Sequence[str] = (*NAIVE, *FITTED)
+    baseline_windows: int = 28
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A series with its origins and forecasts."""
+
+    series: Series
+    scaled: ScaledSeries
+    origins: Numbers
+    outputs: np.ndarray  # [N, H, 1 + Q], standardised
+    truth: np.ndarray  # [N, H]
+
+
+def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
+    """Forecast every window and score it, with baselines on the same windows, or on as many as they have time for."""
+    began = time.perf_counter()
+    parts = _parts(served, test)
+    seconds = time.perf_counter() - began
+    errors = {part.series.name: _errors(served, part, part.outputs) for part in parts}
+    total = _sum(errors.values())
+    metrics: dict[str, Any] = {
+        **total.scores(),
+        "pinball": total.quantile_loss(),
+        "coverages": total.coverages(),
+        "by_step": total.by_step(),
+        "by_series": {name: own.scores() for name, own in errors.items()},
+        "baselines": _baselines(served, parts, test),
+        "windows": total.windows,
+        "series": len(parts),
+        "horizon": served.config.horizon,
+        "context": served.config.context,
+        "season": served.config.season,
+        "from": min(shown_time(part.series.time(int(part.origins[0]))) for part in parts),
+        "until": max(shown_time(part.series.time(int(part.origins[-1]) + served.config.horizon - 1)) for part in parts),
+        "decoding_seconds": seconds,
+        "set": test.name,
+    }
+    return Evaluation(metrics, _rows(served, parts))
+
+
+def validation_errors(served: Forecaster, test: ForecastTest) -> tuple[ForecastErrors, list[dict[str, Any]]]:
+    """The errors of a validation, and a few of its forecasts. No baselines."""
+    parts = _parts(served, test)
+    return _sum([_errors(served, part, part.outputs) for part in parts]), _rows(served, parts, 4)
+
+
+def _parts(served: Forecaster, test: ForecastTest) -> list[_Part]:
+    """The series that have a window in the test, forecast."""
+    horizon = served.config.horizon
+    parts = []
+    for series, (first, last) in zip(test.table.series, test.spans, strict=True):
+        origins = np.arange(max(1, first), last - horizon + 1, test.stride)
+        if len(origins):
+            scaled = served.scaled(series)
+            parts.append(
+                _Part(series, scaled, origins, served.outputs(scaled, origins), scaled.truth(origins, horizon))
+            )
+    if not parts:
+        longest = max(test.table.series, key=lambda one: len(one.values))
+        raise DataError(
+            f"{test.table.name}: no window to evaluate: the longest series, {longest.name!r}, has {len(longest.values):,} steps, and "
+            f"the horizon is {horizon}; give a longer series, or values after those of training"
+        )
+    return parts
+
+
+def _errors(served: Forecaster, part: _Part, outputs: np.ndarray, chosen: Numbers | None = None) -> ForecastErrors:
+    """The errors of outputs [N, H, 1 + Q], or of a baseline [N, H], on all windows of a part or on the chosen ones."""
+    scale = served.scale(part.series)
+    truth = part.truth if chosen is None else part.truth[chosen]
+    levels = outputs[..., 1:] if outputs.ndim == 3 else None
+    return ForecastErrors.of(
+        truth,
+        outputs[..., 0] if outputs.ndim == 3 else outputs,
+        mean=scale.mean,
+        deviation=scale.deviation,
+        naive_error=scale.naive_error,
+        quantiles=served.config.quantiles,
+        levels=levels,
+    )
+
+
+def _sum(errors: Any) -> ForecastErrors:
+    first, *others = errors
+    for other in others:
+        first = first + other
+    total: ForecastErrors = first
+    return total
+
+
+def _baselines(served: Forecaster, parts: Sequence[_Part], test: ForecastTest) -> dict[str, Any]:
+    """Name -> scores. Those that are fitted have fewer windows, and the model's scores on the same windows beside them."""
+    horizon, season = served.config.horizon, served.config.season
+    found: dict[str, Any] = {}
+    for name in (name for name in NAIVE if name in test.baselines):
+        own = []
+        for part in parts:
+            values = part.series.values
+            forecast = (
+                last_value(values, part.origins, horizon)
+                if name == "last"
+                else seasonal_naive(values, part.origins, horizon, season)
+            )
+            own.append(_errors(served, part, served.scale(part.series).scaled(forecast)))
+        found[name] = _named(_sum(own))
+    wanted = [name for name in FITTED if name in test.baselines]
+    if not wanted or not is_installed():
+        return found
+    chosen = _chosen_windows(parts, test.baseline_windows)
+    here = _sum(_errors(served, part, part.outputs[places], places) for part, places in chosen)
+    for name in wanted:
+        own = []
+        for part, places in chosen:
+            origins = part.origins[places].tolist()
+            forecast = fitted_forecasts(name, part.series.values, origins, horizon, season)
+            own.append(_errors(served, part, served.scale(part.series).scaled(forecast), places))
+        found[name] = {**_named(_sum(own)), "model": _named(here)}
+    return found
+
+
+def _named(errors: ForecastErrors) -> dict[str, Any]:
+    scores = {name: value for name, value in errors.scores().items() if name != "coverage"}
+    return {**scores, "windows": errors.windows, "mse_by_step": errors.by_step()["mse"]}
+
+
+def _chosen_windows(parts: Sequence[_Part], most: int) -> list[tuple[_Part, Numbers]]:
+    """At most `most` windows in all, evenly spaced in each series; at least one of each of the first `most` series."""
+    each = max(1, most // len(parts))
+    return [(part, _even(len(part.origins), each)) for part in parts[:most]]
+
+
+def _even(count: int, most: int) -> Numbers:
+    """At most `most` of `count` places, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def _rows(served: Forecaster, parts: Sequence[_Part], most: int = KEPT_WINDOWS) -> list[dict[str, Any]]:
+    """The lines of forecasts.jsonl: some windows with their past, truth, forecast and quantiles, in the units of the series."""
+    config = served.config
+    rows = []
+    for part, places in _chosen_windows(parts, most):
+        scale = served.scale(part.series)
+        for place in places:
+            origin = int(part.origins[place])
+            values = scale.unscaled(part.outputs[place])
+            first = max(0, origin - config.context)
+            rows.append(
+                {
+                    "series": part.series.name,
+                    "origin": shown_time(part.series.time(origin)),
+                    "step": origin,
+                    "times": [shown_time(part.series.time(step)) for step in range(first, origin + config.horizon)],
+                    "past": part.series.values[first:origin].tolist(),
+                    "truth": scale.unscaled(part.truth[place]).tolist(),
+                    "forecast": values[:, 0].tolist(),
+                    "quantiles": {f"{level:g}": values[:, 1 + i].tolist() for i, level in enumerate(config.quantiles)},
+                    "mse": float(((part.outputs[place, :, 0] - part.truth[place]) ** 2).mean()),
+                }
+            )
+    return rows
+
+
+def test_from_flags(served: Forecaster, flags: Mapping[str, Any]) -> ForecastTest:
+    """The test set of `regard evaluate --series F`: the values after those of training, or all of a series that is new."""
+    table = served.read(flags["series"], repair=bool(flags.get("repair")))
+    spans = [series_span(one, served.scales.series.get(one.name)) for one in table.series]
+    wanted = flags.get("baselines") or (*NAIVE, *FITTED)
+    if unknown := [name for name in wanted if name not in (*NAIVE, *FITTED)]:
+        raise ConfigError(f"--baseline {unknown[0]}: not one of {', '.join((*NAIVE, *FITTED))}")
+    if missing := [name for name in flags.get("baselines") or () if name in FITTED and not is_installed()]:
+        raise ConfigError(
+            f"--baseline {missing[0]}: needs statsforecast; install the extra, pip install 'regard[forecast]'"
+        )
+    return ForecastTest(table, spans, baselines=wanted)
