@@ -1,12 +1,14 @@
 """What layers without attention weights show: the layer's own filters and gates, and its Jacobian."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from explain.browser import BROWSER, measured
 from explain.models import explained, tokenizers
 from regard.bundle.config import TextsConfig
 from regard.errors import ConfigError, DataError
@@ -159,3 +161,17 @@ def test_what_cannot_be_explained_is_refused_in_a_line() -> None:
         explain_text(Classifier(bag, tokenizer, ["no", "yes"]), "le chat")
     with pytest.raises(ConfigError, match="a tagger cannot be explained yet"):
         explain_text(Tagger(classifier().network, tokenizer, ["no", "yes"]), "le chat")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="neither chromium nor chromium-browser is on PATH")
+def test_the_page_draws_fields_gates_and_filters(tmp_path: Path) -> None:
+    page = render_sentences([writer("hyena", "delta").explain(TEXT)])
+    names, maps, curves, origin = measured(
+        page,
+        tmp_path,
+        "[[...document.querySelectorAll('#mixing .choice button')].map((button) => button.textContent), "
+        "document.querySelectorAll('#mixing canvas').length, document.querySelectorAll('#mixing path.curve').length, "
+        "document.querySelector('.figures span').textContent]",
+    )
+    assert names == ["Decoder 1: Hyena", "Decoder 2: DeltaRule"]
+    assert (maps, curves, origin) == (2, 2 * CHANNELS, "the text, token by token")

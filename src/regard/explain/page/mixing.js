@@ -55,6 +55,7 @@ function layerView(parent, explanation, layer) {
   const { rows, columns } = labelsOf(explanation, layer.stack);
   const reach = arrayOf(layer.reach);
   const grid = make("div", { class: "beside" });
+  parent.replaceChildren(grid); // first: what is drawn asks for its width
   const near = `90 % of it within ${layer.width.toFixed(1)} tokens`;
   matrixView(captioned(grid, "Receptive field", `how much the layer’s output at a token (rows) changes with its input at another (columns); ${near}`), {
     rows: layer.states.map((place) => rows[place] ?? ""), columns, scale: largest(reach.data), value: (row, column) => reach.at(row, column),
@@ -68,7 +69,6 @@ function layerView(parent, explanation, layer) {
     });
   }
   if (layer.filters) filterFigures(grid, layer);
-  parent.replaceChildren(grid);
 }
 
 export function mixingView(parent, explanation) {
