@@ -181,14 +181,16 @@ class TransformerForecaster(PatchWriter):
 
     def stepper(self, past: Float[Tensor, "B L"]) -> Step:
         states, source_mask = self._encode(past)
-        caches = project_source(attention_layers(self.decoder), states)
+        caches = tuple(project_source(attention_layers(self.decoder), states))
         state = begin_decoder(self.decoder, len(past), self.decoder_bias)
 
         def step(previous: Tensor, number: int) -> Heads:
             nonlocal state
             x = self.target.embed(previous, number)
             mask = causal_mask(self.decoder_bias, x, number)
-            x, state = step_decoder(self.decoder, x, state, 1, mask=mask, source=caches, source_mask=source_mask)
+            x, state = step_decoder(
+                self.decoder, x, state, 1, mask=mask, source=caches, source_mask=source_mask, probe=None
+            )
             heads: Heads = self.head(self.decoder_norm(x))
             return heads
 
