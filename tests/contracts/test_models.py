@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts import causal, differentiable, forecasting, labelling, searchable, steppable
-from contracts.cases import CASES, LABELLING, ModelCase
+from contracts import causal, differentiable, forecasting, labelling, searchable, seeing, steppable
+from contracts.cases import CASES, LABELLING, SEEING, ModelCase
 from regard.layers.scores import SCORES
 from regard.models.config import MIXER_TRAITS, ModelConfig
 
 
 def able(capability: str, without: str | None = None) -> list[object]:
-    cases = [case for case in (*CASES, *LABELLING) if capability in case.capabilities]
+    cases = [case for case in (*CASES, *LABELLING, *SEEING) if capability in case.capabilities]
     return [pytest.param(case, id=case.name) for case in cases if without not in case.capabilities]
 
 
@@ -53,6 +53,12 @@ def test_labelling(check: Callable[[ModelCase, Path], None], case: ModelCase, tm
 @pytest.mark.parametrize("case", able("order"))
 @pytest.mark.parametrize("check", named(labelling.ORDER_CHECKS))
 def test_order(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", able("seeing"))
+@pytest.mark.parametrize("check", named(seeing.CHECKS))
+def test_seeing(check: Callable[[ModelCase, Path], None], case: ModelCase, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 

@@ -2,14 +2,18 @@
 
 import math
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import regard
+from regard.errors import ConfigError
 from regard.layers.dropout import Dropout
 from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchProjection
 from regard.layers.pooling import AttentionPooling
@@ -20,6 +24,7 @@ from regard.models.vision import weights_from_timm
 from regard.ops.loss import soft_cross_entropy
 from regard.ops.positions import sinusoidal, sinusoidal_2d
 from regard.ops.probe import Probe
+from regard.tasks.classify_images.timm import import_timm
 from timm_models import vision_transformer
 
 PLAIN: dict[str, Any] = {
@@ -61,6 +66,29 @@ def test_the_logits_are_those_of_timm(pooling: str, channels: int) -> None:
     expected = theirs(pictures)
     assert expected.std() > 0.05
     torch.testing.assert_close(ours(pictures), expected, rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_a_bundle_of_timms_weights_classifies_as_timm_does(tmp_path: Path) -> None:
+    if find_spec("timm") is None:
+        pytest.skip("timm is not installed")
+    torch.manual_seed(4)
+    sizes = {"img_size": 8, "patch_size": 4, "embed_dim": 24, "depth": 1, "num_heads": 2}
+    theirs = vision_transformer(**sizes, num_classes=3).eval()
+    for parameter in theirs.parameters():
+        parameter += 0.2 * torch.randn_like(parameter)
+    options: dict[str, Any] = {"labels": ["a", "b", "c"], "heads": 2, "height": 8, "width": 8}
+    served = regard.load(import_timm(theirs.state_dict(), tmp_path / "bundle", **options))
+    picture = np.random.default_rng(1).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    [found] = served.classify([picture])
+    source = torch.from_numpy(picture / 255.0).float().permute(2, 0, 1)[None].sub(0.5).div(0.5)
+    assert list(found.probabilities.values()) == pytest.approx(theirs(source).softmax(-1)[0].tolist(), abs=1e-4)
+    with pytest.raises(ConfigError, match="2 labels for a network with 3 outputs"):
+        import_timm(theirs.state_dict(), tmp_path / "none", **{**options, "labels": ["a", "b"]})
+    with pytest.raises(ConfigError, match="have 17 tokens, and the network has positions for 5"):
+        import_timm(theirs.state_dict(), tmp_path / "none", **{**options, "height": 16, "width": 16})
+    with pytest.raises(ConfigError, match="not the state dict of a plain VisionTransformer"):
+        import_timm({}, tmp_path / "none", **options)
 
 
 def test_a_state_dict_that_does_not_fit_is_refused_by_name() -> None:

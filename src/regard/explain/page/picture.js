@@ -12,7 +12,7 @@ function largestOf(values) {
 }
 
 function section(parent, title, lead, ...content) {
-  parent.append(make("section", {}, make("h2", {}, title), make("p", { class: "lead" }, lead), make("div", { class: "card" }, content)));
+  parent.append(make("section", {}, make("h2", {}, title), make("p", { class: "lead" }, lead), make("div", { class: "card" }, ...content.flat())));
 }
 
 function labels(probabilities, label) {
