@@ -12,10 +12,13 @@ import pytest
 
 from documented import POCKET, ROOT, SMALL, blocks, shell, shells, write_pairs
 from picture_files import write_folder
+from regard.data.pictures import encoded_png
+from regard.data.scenes.corpus import scene
 
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs", "vision")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("vision", "captioning", "forecasting")),
 ]
 FENCED = [block for page in PAGES for block in blocks(page)]
 BLOCKS = {block.mark.removeprefix("test: "): block.text for block in FENCED if block.mark.startswith("test: ")}
@@ -190,6 +193,17 @@ def test_tagging(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_forecasting(home: Path) -> None:
+    rows = [f"{1990 + month // 12}-{month % 12 + 1:02},{100 + month + 20 * (month % 12 > 6)}" for month in range(144)]
+    (home / "sales.csv").write_text("\n".join(["month,sales", *rows]) + "\n", encoding="utf-8")
+    train, forecast, evaluate = BLOCKS["forecasting"].strip().split("\n")
+    shell(f"{train} --set train.max_steps=5 --set data.baselines=[]", home)
+    shell(forecast, home)
+    assert (home / "forecasts.csv").read_text(encoding="utf-8").splitlines()[1].startswith("sales,2002-01-01,")
+    assert "seasonal naive" in shell(f"{evaluate} --baseline seasonal", home)
+
+
+@pytest.mark.slow
 def test_comparing(home: Path) -> None:
     (home / "run.toml").write_text("[data]\npocket = 60\n", encoding="utf-8")
     training, comparing = BLOCKS["comparing"].strip().split("\n")
@@ -205,3 +219,28 @@ def test_make_demo(home: Path) -> None:
     out = shell(f"make -C {ROOT} demo DEMO_OPTIONS='{options}'", home)
     assert "je suis étudiant -> " in out
     assert (home / "made/report.html").exists()
+
+
+@pytest.mark.slow
+def test_captioning(home: Path) -> None:
+    """In order and as one test: each line needs what those before it made."""
+    folder = home / "pictures"
+    folder.mkdir(exist_ok=True)
+    names = {"train": range(12), "valid": range(12, 15), "test": range(15, 18), "more": range(12)}
+    for part, numbers in names.items():
+        scenes = {number: scene("train", number) for number in numbers}
+        for number, made in scenes.items():
+            (folder / f"{'ab'[number] if number < 2 else number}.png").write_bytes(encoded_png(made.picture))
+        lines = [
+            f"{'ab'[number] if number < 2 else number}.png\t{made.caption('en')}\n" for number, made in scenes.items()
+        ]
+        (home / f"{part}.tsv").write_text("".join(lines), encoding="utf-8")
+    for line in BLOCKS["captioning"].strip().split("\n"):
+        if "regard train --start" in line:
+            line += " --set train.max_steps=2"
+        elif "regard train" in line:
+            line += f" {SMALL}"
+        shell(line, home)
+    program = BLOCKS["captioning-python"]
+    assert shell(f"{sys.executable} - <<'END'\n{program}END", home).strip()
+    assert (home / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -21,6 +21,14 @@ SEED = "train.seed"
 MOST_BUCKETS = 5
 
 
+TEST_SETTINGS = {
+    "translate": "data.test_src",
+    "classify_images": "data.test_images",
+    "caption": "data.test_captions",
+}
+"""Task -> the setting that names its test set, for error messages; of others it is `data.test_labelled`."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """The results of a finished run. The labels of a tagged text are joined by tabs."""
@@ -213,7 +221,7 @@ def refuse_other_task(first: RunResult, second: RunResult) -> None:
             detail = f"sentence {next(n for n, (a, b) in enumerate(zip(*pairs, strict=True), 1) if a != b):,} differs"
         raise DataError(
             f"{second.directory}: judged by another test set than {first.directory} ({detail}); "
-            f"compare runs of the same {'data.test_src' if first.task == 'translate' else 'data.test_labelled'}, "
+            f"compare runs of the same {TEST_SETTINGS.get(first.task, 'data.test_labelled')}, "
             "or of the same validation set"
         )
 

@@ -27,7 +27,7 @@ VALID, TEST = 500, 1_000
 Combination = tuple[int, int, int]
 """(colour, shape, place), by their numbers in the tables of `words`."""
 
-_CLASSES = 7  # of combinations: one validates, one tests, five are trained on
+_CLASSES = 14  # of combinations: one validates, one tests, the others are trained on
 _LARGE, _SMALL = (7.6, 9.0), (4.8, 5.8)  # radii in pixels
 _HALF = SIZE / 2
 
