@@ -41,7 +41,8 @@ class _ByteDropout(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _masked(gradients[0], *ctx.saved_tensors, ctx.scale), None
+        (mask,) = ctx.saved_tensors
+        return _masked(gradients[0], mask, ctx.scale), None
 
 
 def _masked(x: Tensor, mask: Tensor, scale: float | None) -> Tensor:
