@@ -1,13 +1,14 @@
 """Exports, each opened by the program that it is for: CTranslate2, and regard itself from a zip file."""
 
 import json
+import os
+import subprocess
 import zipfile
 from pathlib import Path
 
 import ctranslate2
 import pytest
 import sentencepiece
-from huggingface_hub import ModelCard
 from typer.testing import CliRunner
 
 import regard
@@ -64,6 +65,43 @@ def test_an_argos_package_has_the_parts_that_argos_loads(pre_norm: Path, tmp_pat
     found = ct2_pieces(package / "model", package / "sentencepiece.model", TEXTS[:5], 1)
     expected = regard.load(pre_norm, engine="torch").translate(TEXTS[:5], beam=1, max_length=99)
     assert found == [list(one.tokens) for one in expected]
+
+
+ARGOS = """
+import sys
+from pathlib import Path
+from argostranslate import package, translate
+
+class Whole:  # the splitter of sentences is downloaded on first use
+    def __init__(self, package): pass
+    def split_sentences(self, text): return [text]
+
+translate.MiniSBDSentencizer = Whole
+package.install_from_path(Path(sys.argv[1]))
+for text in sys.argv[2:]:
+    print(translate.translate(text, "fr", "en"))
+"""
+
+
+@pytest.mark.slow
+def test_argos_translate_installs_and_runs_a_package(pre_norm: Path, tmp_path: Path) -> None:
+    """With the Python of an environment that has argostranslate 1.11: ARGOS_PYTHON names it."""
+    python = os.environ.get("ARGOS_PYTHON")
+    if python is None:
+        pytest.skip("set ARGOS_PYTHON to the Python of an environment with argostranslate")
+    regard.export(pre_norm, tmp_path / "fr_en.argosmodel", to="argos")
+    homes = {
+        "ARGOS_PACKAGES_DIR": "packages",
+        "XDG_DATA_HOME": "data",
+        "XDG_CACHE_HOME": "c",
+        "XDG_CONFIG_HOME": "config",
+    }
+    environment = {**os.environ, **{name: str(tmp_path / folder) for name, folder in homes.items()}}
+    command = [python, "-c", ARGOS, str(tmp_path / "fr_en.argosmodel"), *TEXTS[:3]]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    model = regard.load(pre_norm, engine="torch")
+    expected = [one.text for one in model.translate(TEXTS[:3], beam=4, alpha=0.2)]
+    assert [" ".join(line.split()) for line in answer.stdout.splitlines()] == expected
 
 
 def test_an_argos_package_needs_languages_and_one_sentencepiece_model(tmp_path: Path) -> None:
@@ -131,8 +169,9 @@ def test_what_is_there_is_not_replaced_and_a_failure_leaves_nothing(pre_norm: Pa
 
 
 def test_the_model_card_is_one_of_the_hub(pre_norm: Path, tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
     regard.export(pre_norm, tmp_path / "m", to="safetensors", licence="apache-2.0", src_lang="fr")
-    card = ModelCard.load(tmp_path / "m" / "README.md")
+    card = hub.ModelCard.load(tmp_path / "m" / "README.md")
     assert card.data.language == ["fr", "en"]
     assert card.data.license == "apache-2.0"
     assert card.data.pipeline_tag == "translation"

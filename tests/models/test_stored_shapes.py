@@ -57,7 +57,8 @@ def transformers(draw: st.DrawFn) -> dict[str, Any]:
         "norm_kind": draw(st.sampled_from(["layer", "rms"])),
         "positions": draw(st.sampled_from(positions)),
         "max_positions": draw(st.integers(1, 20)),
-        "activation": draw(st.sampled_from(["relu", "gelu", "silu", "swiglu"])),
+        "activation": draw(st.sampled_from(["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"])),
+        "embedding_norm": draw(st.booleans()),
         "score": score,
         "score_width": draw(st.none() | st.integers(1, 5)),
     }
@@ -82,6 +83,7 @@ depth = st.none() | st.integers(1, 3)
 @given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9))
 def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int) -> None:
     layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie, **causal_decoder(values)}
+    layers["output_bias"] = source % 2 == 1
     config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
     network = build_translator(config, source, target, joint)
     assert translator_shapes(config, source, target, joint) == stored(network)
