@@ -1,6 +1,6 @@
 """Trains forecasting recipes with several seeds and prints the table of docs/benchmarks.md: test MSE and MAE, beside the baselines.
 
-    python benchmarks/forecasting.py --data path/to/series --out runs/forecasting recipes/etth1-96-dlinear.toml recipes/etth1-24-dlinear.toml
+    python benchmarks/forecasting.py --data path/to/series recipes/etth1-96-nlinear.toml recipes/etth1-24-nlinear.toml
 
 A run that is finished is not trained again, so the table can be printed at any time.
 """
@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the directory of the recipes' series")
     parser.add_argument("--out", type=Path, default=Path("runs/forecasting"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--naive", action="store_true", help="no ets and arima, which take minutes")
     options = parser.parse_args()
     rows = []
     for recipe in options.recipes:
@@ -29,7 +30,7 @@ def main() -> None:
         found = []
         for seed in range(1, options.seeds + 1):
             changes: dict[str, Any] = {"data": {"series": str(series)}, "train": {"seed": seed}}
-            if seed > 1:  # the baselines have no seed
+            if seed > 1 or options.naive:  # the baselines have no seed
                 changes["data"]["baselines"] = ["last", "seasonal"]
             run = regard.train(merged(values, changes), options.out / f"{recipe.stem}-{seed}", progress=True)
             assert run.metrics is not None, "interrupted"

@@ -2,8 +2,9 @@
 
     python benchmarks/generating.py --layers 4 --width 128 --tokens 128 --batches 1 8
 
-The weights are random: speed does not depend on them. Greedy: the share of tokens that are the same is printed. Sampling: the largest
-difference of the filtered distributions (temperature 0.8, top-k 50, top-p 0.9) on the greedy text. Needs `transformers`.
+The weights are random: speed does not depend on them. Greedy: the share of texts that are the same is printed. Sampling (temperature 0.8,
+top-k 50, top-p 0.9): the largest difference of the filtered distributions on the greedy text, forced; the texts themselves differ, since
+each program has its own random numbers. Needs `transformers`.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from regard.engine.prefill import PrefilledStepper
 from regard.models.config import LanguageTransformerConfig
 from regard.models.decoder_only import DecoderOnly
 from regard.search.greedy import greedy
-from regard.search.sampling import filtered
+from regard.search.sampling import filtered, sample
 
 TEMPERATURE, TOP_K, TOP_P = 0.8, 50, 0.9
 
@@ -48,9 +49,11 @@ def main() -> None:
     ours = DecoderOnly(config, arguments.vocabulary, arguments.tokens + 4).eval()
     theirs = peers.language_model(ours, config, arguments.vocabulary, arguments.tokens + 4)
     print(
-        f"{arguments.layers} layers, width {arguments.width}, {arguments.tokens} tokens, greedy; {processor()}, {CORES} cores\n"
+        f"{arguments.layers} layers, width {arguments.width}, {arguments.tokens} tokens; {processor()}, {CORES} cores\n"
     )
-    print("| texts at once | regard tokens/s | Hugging Face tokens/s | ratio | same tokens | sampling differs by |")
+    print(
+        "| texts at once | search | regard tokens/s | Hugging Face tokens/s | ratio | same texts, or largest difference of p |"
+    )
     print("| --- | --- | --- | --- | --- | --- |")
     for texts in arguments.batches:
         measure(arguments, ours, theirs, texts)
@@ -58,36 +61,52 @@ def main() -> None:
 
 @torch.no_grad()
 def measure(arguments: argparse.Namespace, ours: DecoderOnly, theirs: Any, texts: int) -> None:
-    """Print one row."""
+    """Print the rows of greedy search and of sampling."""
     # as many different beginnings as texts, all of one token
     first = torch.arange(2, 2 + texts)[:, None]
     begin = torch.cat([torch.full((texts, 1), ours.start_token), first], dim=1)
-    source, stepper = torch.zeros(texts, 0, dtype=torch.long), PrefilledStepper(ours, begin)
+    source, stepper, mask = (
+        torch.zeros(texts, 0, dtype=torch.long),
+        PrefilledStepper(ours, begin),
+        torch.ones_like(begin),
+    )
+    chosen = {"temperature": TEMPERATURE, "top_k": TOP_K, "top_p": TOP_P}
 
-    def regard() -> list[list[int]]:
+    def regard_greedy() -> list[list[int]]:
         return [list(found[0].tokens) for found in greedy(stepper, source, max_length=arguments.tokens)]
 
-    def hugging_face() -> list[list[int]]:
-        mask = torch.ones_like(begin)
-        said = theirs.generate(begin, attention_mask=mask, do_sample=False, max_new_tokens=arguments.tokens)
-        return [row[2:] for row in said.tolist()]
+    def regard_sampling() -> list[list[int]]:
+        drawn = sample(stepper, source, max_length=arguments.tokens, seed=1, **chosen)
+        return [list(found[0].tokens) for found in drawn]
 
-    times: tuple[list[float], list[float]] = ([], [])
-    ours_said, theirs_said = regard(), hugging_face()
-    for _ in range(arguments.rounds):
-        for run, seconds in zip((regard, hugging_face), times, strict=True):
+    def hugging_face(**options: Any) -> list[list[int]]:
+        said = theirs.generate(begin, attention_mask=mask, max_new_tokens=arguments.tokens, **options)
+        return [_until_end(row[2:], ours.end_token) for row in said.tolist()]
+
+    greedy_pair = (regard_greedy, lambda: hugging_face(do_sample=False))
+    one, other = (run() for run in greedy_pair)
+    same = statistics.mean(a == b for a, b in zip(one, other, strict=True))
+    row(arguments.rounds, texts, "greedy", greedy_pair, f"{same:.3f} the same")
+    differs = f"p differs by {difference(ours, theirs, one):.1e}"
+    row(arguments.rounds, texts, "sampling", (regard_sampling, lambda: hugging_face(do_sample=True, **chosen)), differs)
+
+
+def row(rounds: int, texts: int, search: str, pair: tuple[Any, Any], remark: str) -> None:
+    """Print one row: the tokens per second of both, each by its own number of tokens, in alternating rounds."""
+    rates: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for run, found in zip(pair, rates, strict=True):
             began = time.perf_counter()
-            run()
-            seconds.append(time.perf_counter() - began)
-    same = [one == other[: len(one)] for one, other in zip(ours_said, theirs_said, strict=True)]
-    count = sum(map(len, ours_said))
-    ratios = [other / one for one, other in zip(*times, strict=True)]
-    cells = [str(texts), *(f"{count / statistics.median(seconds):,.0f}" for seconds in times)]
-    cells += [
-        f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-        f"{statistics.mean(same):.3f}",
-    ]
-    print(f"| {' | '.join([*cells, f'{difference(ours, theirs, ours_said):.1e}'])} |", flush=True)
+            said = run()
+            found.append(sum(len(tokens) for tokens in said) / (time.perf_counter() - began))
+    ratios = [one / other for one, other in zip(*rates, strict=True)]
+    cells = [str(texts), search, *(f"{statistics.median(found):,.0f}" for found in rates)]
+    cells += [f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})", remark]
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _until_end(tokens: list[int], end_token: int) -> list[int]:
+    return tokens[: tokens.index(end_token)] if end_token in tokens else tokens
 
 
 def difference(ours: DecoderOnly, theirs: Any, texts: list[list[int]]) -> float:

@@ -10,6 +10,7 @@ The corpus is made up and prepared beforehand; medians of several runs. The firs
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -85,21 +86,32 @@ def measure(home: Path, pairs: int, times: int) -> None:
 def translate_one(bundle: Path, line: str, times: int) -> None:
     """Print what one line takes with each engine, from the command to its translation, in turns with a bare import."""
     print(f"\n{processor()}\n")
-    print("| one line | seconds | its import alone | beyond the import (smallest to largest) |")
-    print("| --- | --- | --- | --- |")
+    print(
+        "| one line | seconds | its import alone | beyond the import (smallest to largest) | processor: seconds, import |"
+    )
+    print("| --- | --- | --- | --- | --- |")
     for engine, module in (("ct2", "ctranslate2"), ("torch", "torch")):
         command = [*REGARD, "translate", str(bundle), "--engine", engine]
         seconds: tuple[list[float], list[float]] = ([], [])
+        busy: tuple[list[float], list[float]] = ([], [])
         for number in range(times + 1):
-            for found, wanted in zip(seconds, (command, [sys.executable, "-c", f"import {module}"]), strict=True):
-                began = time.perf_counter()
+            for place, wanted in enumerate((command, [sys.executable, "-c", f"import {module}"])):
+                began, used = time.perf_counter(), processor_seconds()
                 subprocess.run(wanted, input=line, text=True, check=True, stdout=subprocess.DEVNULL)
                 if number:  # the first reads the files
-                    found.append(time.perf_counter() - began)
+                    seconds[place].append(time.perf_counter() - began)
+                    busy[place].append(processor_seconds() - used)
         whole, alone = map(statistics.median, seconds)
         beyond = [one - other for one, other in zip(*seconds, strict=True)]
         spread = f"{statistics.median(beyond):.2f} ({min(beyond):.2f} to {max(beyond):.2f})"
-        print(f"| regard translate --engine {engine} | {whole:.2f} | {alone:.2f} | {spread} |", flush=True)
+        used = ", ".join(f"{statistics.median(own):.2f}" for own in busy)
+        print(f"| regard translate --engine {engine} | {whole:.2f} | {alone:.2f} | {spread} | {used} |", flush=True)
+
+
+def processor_seconds() -> float:
+    """The seconds of processor of all processes that have ended. Other work on the machine changes them little."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _first_lines(path: Path, count: int) -> list[str]:

@@ -17,7 +17,8 @@ from regard.data.scenes.corpus import scene
 
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs", "vision", "captioning")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("vision", "captioning", "forecasting")),
 ]
 FENCED = [block for page in PAGES for block in blocks(page)]
 BLOCKS = {block.mark.removeprefix("test: "): block.text for block in FENCED if block.mark.startswith("test: ")}
@@ -189,6 +190,17 @@ def test_tagging(home: Path) -> None:
     tagged, evaluated = shells(f"{classify}\n{evaluate}", home)
     assert [line.split("\t")[0] for line in tagged.splitlines()] == ["they", "can", "fish", ""]
     assert "accuracy" in evaluated
+
+
+@pytest.mark.slow
+def test_forecasting(home: Path) -> None:
+    rows = [f"{1990 + month // 12}-{month % 12 + 1:02},{100 + month + 20 * (month % 12 > 6)}" for month in range(144)]
+    (home / "sales.csv").write_text("\n".join(["month,sales", *rows]) + "\n", encoding="utf-8")
+    train, forecast, evaluate = BLOCKS["forecasting"].strip().split("\n")
+    shell(f"{train} --set train.max_steps=5 --set data.baselines=[]", home)
+    shell(forecast, home)
+    assert (home / "forecasts.csv").read_text(encoding="utf-8").splitlines()[1].startswith("sales,2002-01-01,")
+    assert "seasonal naive" in shell(f"{evaluate} --baseline seasonal", home)
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def test_mistakes_are_named(home: Path, command: Command, tmp_path: Path, small_
         (("evaluate", home / "counted"), "--text F for a language model"),
         (("score", home / "counted", "--src", tmp_path / "empty"), "--text F for a language model"),
         (("translate", home / "counted"), "use `regard generate`"),
-        (("explain", home / "counted", "show me"), "its task is to generate, not to translate; use `regard generate`"),
+        (("explain", home / "counted", "show me"), "kind 'markov' has no layers that mix positions; only transformers"),
         (("explain", small_run, "il dort", "--beside", home / "trained"), "its task is to generate, not to translate"),
         (("generate", small_run), "use `regard translate`"),
         (("generate", home / "counted", "--temperature", "0"), "temperature = 0.0"),
@@ -184,7 +184,7 @@ def test_classifying(command: Command, tmp_path: Path) -> None:
     assert "accuracy 100.0 %" in result.err
     assert '"confusion":{"labels":["bad","good"]' in (out / "report.html").read_text(encoding="utf-8")
     assert command("classify", out, stdin="a fine one\ndull dull\n").out == "good\nbad\n"
-    assert "its task is to classify, not to translate; use `regard classify`" in command("explain", out, "fine").err
+    assert "kind 'bag' has no layers that mix positions" in command("explain", out, "fine").err
     [record] = command("classify", out, "--json", stdin="fine").out.splitlines()
     assert json.loads(record)["probabilities"]["good"] > 0.5
     values = json.loads(command("evaluate", out, "--data", data, "--json").out)

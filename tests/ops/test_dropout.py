@@ -28,6 +28,21 @@ def test_units_are_independent() -> None:
     assert off_diagonal.max().item() == pytest.approx(0.25, abs=0.005)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_kept_units_are_scaled_with_one_rounding(dtype: torch.dtype) -> None:
+    """Against the definition in float64: forward and backward, x / (1 - p) rounded to the type of x."""
+    torch.manual_seed(0)
+    x, gradient = (torch.randn(50, 37, dtype=dtype) for _ in range(2))
+    x.requires_grad_()
+    y = dropout(x, 0.3)
+    y.backward(gradient)
+    kept, scale = (y != 0).double(), 256 / (256 - round(0.3 * 256))
+    if dtype == torch.float32:
+        scale = float(torch.tensor(scale))  # as torch multiplies
+    assert torch.equal(y.detach(), (x.detach().double() * kept * scale).to(dtype))
+    assert torch.equal(x.grad, (gradient.double() * kept * scale).to(dtype))
+
+
 def test_seed_decides() -> None:
     x = torch.ones(100)
     torch.manual_seed(3)

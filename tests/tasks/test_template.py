@@ -62,7 +62,10 @@ def test_it_can_be_trained_with_as_it_is(task: str, kind: str) -> None:
 def test_allowed_values() -> None:
     text = settings_template("translate", "recurrent")
     assert 'kind = "recurrent"  # "transformer" or "recurrent"' in text
-    assert '# task = "translate"  # "translate", "generate", "classify", "classify_images" or "caption"' in text
+    assert (
+        '# task = "translate"  # "translate", "generate", "classify", "classify_images", "caption" or "forecast"'
+        in text
+    )
     assert '# cell = "lstm"  # "rnn", "gru" or "lstm"' in text
     assert "# layers = 1  # a whole number, at least 1 and at most 64" in text
     assert "# dropout = 0.2  # a number, at least 0.0 and below 1.0" in text

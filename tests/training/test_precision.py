@@ -236,7 +236,7 @@ def test_a_processor_without_bfloat16_warns_of_the_slowdown(
     [note] = [note for note in logged(tmp_path / "run", "started")[0]["notes"] if "bfloat16" in note]
     assert note == (
         f"train.precision = 'bfloat16': {processor(CPU)} has no bfloat16 products and emulates them; a product of width 16 "
-        "takes 100.0 times as long as in float32, and training nearly as many; use auto or float32"
+        "takes 100.0 times as long as in float32, and training up to as many; use auto or float32"
     )
 
 

@@ -97,12 +97,12 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
     has_start_vector = _fill(spec, numpy_weights(bundle), bundle, model)
     source, target = bundle.tokenizers.source.vocabulary, bundle.tokenizers.target.vocabulary
     pieces = target.pieces if has_start_vector else target.pieces[:-1]
-    spec.register_source_vocabulary(list(source.pieces[:-1] if source != target else pieces))
+    spec.register_source_vocabulary(list(pieces if bundle.tokenizers.joint else source.pieces[:-1]))
     spec.register_target_vocabulary(list(pieces))
     config = spec.config
     config.unk_token, config.bos_token, config.eos_token = target.marks.unknown, target.marks.end, target.marks.end
     config.decoder_start_token = target.marks.pad if has_start_vector else target.marks.end
-    config.add_source_eos, config.layer_norm_epsilon = True, model.norm_epsilon
+    config.add_source_eos, config.layer_norm_epsilon = model.source_end, model.norm_epsilon
     if precision == "int8":
         for layer in _products(spec):
             layer.weight, layer.weight_scale = quantised(layer.weight)

@@ -51,6 +51,10 @@ def evaluate(
     repair: Annotated[
         bool, typer.Option("--repair", help="Of --series: sort times, drop duplicates and fill gaps.")
     ] = False,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of --series: last, seasonal, ets or arima; may be repeated. Else all."),
+    ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,6 +104,7 @@ def evaluate(
         "captions": captions,
         "series": series,
         "repair": repair,
+        "baselines": baseline or [],
         "beam": beam,
         "alpha": alpha,
         "tokenize": tokenize,

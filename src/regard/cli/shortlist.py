@@ -12,7 +12,7 @@ def shortlist(
     tgt: Annotated[str, typer.Option(help="Their translations, line by line.")],
     frequent: Annotated[
         int, typer.Option(min=0, max=1_000_000, help="The most frequent pieces, candidates of every sentence.")
-    ] = 1000,
+    ] = 500,
     candidates: Annotated[int, typer.Option(min=1, max=1_000, help="The most candidates of one source piece.")] = 100,
 ) -> None:
     """Learn which target pieces a source piece may become, for `regard translate --shortlist`."""

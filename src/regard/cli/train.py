@@ -20,7 +20,9 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.layers=6.")
     ] = None,
 ) -> None:
-    """Train a translator, or with --task a language model, a classifier or a forecaster. Without data a translator trains on the pocket corpus."""
+    """Train a translator, or with --task a language model, a classifier or a forecaster. Without data a translator trains on the
+    pocket corpus.
+    """
     from regard.errors import ConfigError
 
     if out is None or out == Path():  # an empty path is the current directory

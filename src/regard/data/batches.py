@@ -51,7 +51,7 @@ class Batch:
     mixture: Tensor | None = None
     """[R B, L] the expected probability of each label, where an example is a mixture of two (mixup)."""
     known: Tensor | None = None
-    """[B, L + H, F] the known columns of a forecast, of its past and its future. `source` [B, L] and `target_out` [B, H] are then values."""
+    """[B, L + H, F] the known columns of a forecast, past and future. `source` [B, L] and `target_out` [B, H] are values then."""
 
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Literal
 
 Time = datetime | int
@@ -22,6 +23,7 @@ _DAY_SEASON = 1440
 """The longest season, in steps: a day of minutes."""
 _NAME = re.compile(r"(\d*)(step|min|s|h|d|w|b|m|q|y)")
 FORMS = "s, min, h, d, b (working days), w, m, q, y, step, or a multiple such as 15min"
+SATURDAY = 5
 _FIRST = datetime(1, 1, 1)
 _YEAR_MONTH = re.compile(r"(\d{4})[-/](\d{1,2})")
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -84,7 +86,7 @@ class Frequency:
                 return None
             distance, size = (time.year - first.year) * 12 + time.month - first.month, self.count
         elif self.unit == "business":
-            if time.weekday() > 4 or first.time() != time.time():
+            if time.weekday() >= SATURDAY or first.time() != time.time():
                 return None
             distance, size = _working_days(time) - _working_days(first), self.count
         else:
@@ -128,25 +130,26 @@ def shown_time(time: Time) -> str:
 
 def find_frequency(times: Sequence[Time]) -> Frequency | None:
     """The most common step between ascending times. None: fewer than two different ones."""
-    pairs = [(earlier, later) for earlier, later in zip(times, times[1:], strict=False) if earlier != later]
+    numbers = [time for time in times if isinstance(time, int)]
+    if numbers:
+        steps = Counter(later - earlier for earlier, later in pairwise(numbers) if earlier != later)
+        return Frequency("step", steps.most_common(1)[0][0]) if steps else None
+    dates = [time for time in times if not isinstance(time, int)]
+    pairs = [(earlier, later) for earlier, later in pairwise(dates) if earlier != later]
     if not pairs:
         return None
-    if any(isinstance(time, int) for time in times):
-        counts = Counter(later - earlier for earlier, later in pairs)  # type: ignore[operator]
-        return Frequency("step", abs(counts.most_common(1)[0][0]) or 1)  # type: ignore[arg-type]
-    dates = [(earlier, later) for earlier, later in pairs if not isinstance(earlier, int)]
     months = Counter(
-        (later.year - earlier.year) * 12 + later.month - earlier.month  # type: ignore[union-attr]
-        for earlier, later in dates
-        if _same_place(earlier, later)  # type: ignore[arg-type]
+        (later.year - earlier.year) * 12 + later.month - earlier.month
+        for earlier, later in pairs
+        if _same_place(earlier, later)
     )
     common = months.most_common(1)
     if common and common[0][0] > 0 and common[0][1] * 2 > len(pairs):
         return Frequency("month", common[0][0])
-    sizes = Counter((later - earlier) // timedelta(microseconds=1) for earlier, later in dates)  # type: ignore[operator]
-    size = abs(sizes.most_common(1)[0][0])
-    weekdays = all(not isinstance(time, int) and time.weekday() < 5 for time in times)
-    if size == _DAY and weekdays and sizes.get(3 * _DAY, 0) * 5 >= len(pairs) // 2:
+    sizes = Counter((later - earlier) // timedelta(microseconds=1) for earlier, later in pairs)
+    size = sizes.most_common(1)[0][0]
+    weekdays = all(time.weekday() < SATURDAY for time in dates)
+    if size == _DAY and weekdays and sizes[3 * _DAY] * 5 >= len(pairs) // 2:
         return Frequency("business", 1)
     return Frequency("microsecond", size)
 

@@ -52,7 +52,7 @@ class SeriesData(Settings):
     test_steps: int | None = Field(default=None, ge=1)
     """Steps after these to test on. By default a fifth of the series, at least the horizon."""
     baselines: tuple[Literal["last", "seasonal", "ets", "arima"], ...] = ("last", "seasonal", "ets", "arima")
-    """Baselines of the final evaluation: last value, seasonal naive, exponential smoothing, ARIMA. The latter two need the extra forecast."""
+    """Baselines of the evaluation: last value, seasonal naive, exponential smoothing, ARIMA. The last two need the extra forecast."""
     baseline_windows: int = Field(default=28, ge=1, le=100_000)
     """The most windows that ets and arima are computed on, evenly spaced: each is fitted anew."""
 

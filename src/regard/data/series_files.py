@@ -8,6 +8,7 @@ import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -204,7 +205,7 @@ def _frequency(groups: dict[str, list[_Row]], form: SeriesForm, name: str) -> Fr
             )
         return stated
     longest = max(groups.values(), key=len)
-    found = find_frequency(sorted({row.time for row in longest}))  # type: ignore[type-var]
+    found = find_frequency(sorted({row.time for row in longest}))
     if found is None:
         raise DataError(
             f"{name}:{longest[0].line}: one time only, so no frequency; give a row for each time, at least two"
@@ -276,7 +277,7 @@ def _filled(
 def _ordered(rows: list[_Row], frequency: Frequency, repair: bool, name: str, notes: list[str]) -> list[_Row]:
     """Rows in the order of their times, each time once. Without `repair` other rows are refused."""
     unordered = duplicates = 0
-    for earlier, later in zip(rows, rows[1:], strict=False):
+    for earlier, later in pairwise(rows):
         if later.time < earlier.time:  # type: ignore[operator]
             unordered += 1
             if not repair:
@@ -285,7 +286,7 @@ def _ordered(rows: list[_Row], frequency: Frequency, repair: bool, name: str, no
                     f"sort the rows by time, or let them be sorted by {REPAIR}"
                 )
     if unordered:
-        rows = sorted(rows, key=lambda row: row.time)  # type: ignore[arg-type, return-value]
+        rows = sorted(rows, key=lambda row: row.time)
         notes.append(f"{unordered:,} rows were out of order and are sorted")
     kept: list[_Row] = []
     for row in rows:

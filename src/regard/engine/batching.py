@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 OUTPUT_TOKENS = (
     1 << 17
 )  # hypotheses times their longest length, of a batch: bounds the memory of wide beams and long outputs
-FAST_BATCH_TOKENS = 1536  # source tokens: larger batches do not fit the caches of a core
+FAST_BATCH_TOKENS = 1536  # source tokens of greedy search: larger batches do not fit the caches of a core
+FAST_BEAM_TOKENS = 512  # of a beam, which has several hypotheses for each
+
+
+def fast_batch_tokens(beam: int) -> int:
+    """The source tokens of a batch that CTranslate2 searches fastest on one core."""
+    return FAST_BATCH_TOKENS if beam == 1 else FAST_BEAM_TOKENS
 
 
 def length_batches(

@@ -26,7 +26,7 @@ from typing import Any
 from regard.bundle.ctranslate2 import mappable, reach
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
-from regard.engine.batching import FAST_BATCH_TOKENS, batches_of_one_limit, length_batches
+from regard.engine.batching import batches_of_one_limit, fast_batch_tokens, length_batches
 from regard.engine.ct2_model import ConvertedModel
 from regard.engine.fast import Found
 from regard.machine import usable_cores
@@ -55,7 +55,8 @@ _torch_values = attrgetter(*ONLY_TORCH)
 _TORCH_DEFAULTS = tuple(map(default_of, ONLY_TORCH))
 UNSCORED = (math.nan,)
 BATCHES_PER_WORKER = 6
-SMALLEST_FAST_BATCH = 512  # source tokens: smaller batches do not fill the products
+ENOUGH_TOKENS = 1024  # source tokens: smaller batches are slower, and wanted only where each worker gets one
+SMALLEST_FAST_BATCH = 512
 _LOOK_SECONDS = 0.002
 EMPTY_OUTPUT: Outputs = [([], 0.0)]
 """The output of a sentence whose search the time limit ended before it began."""
@@ -260,7 +261,8 @@ class Ct2Search:
 
         kept = [options.beam * (limit + 1) for limit in limits]
         lengths = [len(ids) for ids in sources]
-        tokens = self._batch_tokens(lengths) if batch_tokens is None else min(batch_tokens, FAST_BATCH_TOKENS)
+        most = self._batch_tokens(lengths, options.beam)
+        tokens = most if batch_tokens is None else min(batch_tokens, fast_batch_tokens(options.beam))
         batches = length_batches(lengths, tokens, kept)
         if everything:  # a batch has one limit
             batches = batches_of_one_limit(limits, lengths, tokens, kept)
@@ -286,10 +288,12 @@ class Ct2Search:
             interruption.cut(left)
             yield from ((number, EMPTY_OUTPUT) for number in left)
 
-    def _batch_tokens(self, lengths: Sequence[int]) -> int:
+    def _batch_tokens(self, lengths: Sequence[int], beam: int) -> int:
         """The tokens of a batch: so few that each worker has several batches, because the last ones leave the others without work."""
-        share = (sum(lengths) + len(lengths)) // (self._workers * BATCHES_PER_WORKER)
-        return min(FAST_BATCH_TOKENS, max(SMALLEST_FAST_BATCH, share))
+        total = sum(lengths) + len(lengths)
+        enough = min(ENOUGH_TOKENS, total // self._workers)
+        wanted = max(total // (self._workers * BATCHES_PER_WORKER), enough, SMALLEST_FAST_BATCH)
+        return min(fast_batch_tokens(beam), wanted)
 
     @contextmanager
     def _taking_turns(self, interruption: Interruption) -> Iterator[None]:

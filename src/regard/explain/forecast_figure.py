@@ -23,10 +23,16 @@ def write_figure(path: Path, table: SeriesTable, forecasts: Sequence[SeriesForec
             past = min(count, max(48, HORIZONS_OF_PAST * horizon))
             ahead = range(count, count + horizon)
             levels = sorted(forecast.quantiles)
-            for share, (low, high) in intervals(levels).items():
+            for number, (share, (low, high)) in enumerate(intervals(levels).items()):
                 lower, upper = forecast.quantiles[levels[low]], forecast.quantiles[levels[high]]
                 frame.fill_between(
-                    ahead, lower, upper, color=COLOURS[1], alpha=0.22, linewidth=0, label=f"{100 * share:g} %"
+                    ahead,
+                    lower,
+                    upper,
+                    color=COLOURS[1],
+                    alpha=min(0.6, 0.18 * (number + 1)),
+                    linewidth=0,
+                    label=f"{100 * share:g} %",
                 )
             frame.plot(range(count - past, count), series.values[count - past :], color="#333333", label="series")
             frame.plot(ahead, forecast.values, color=COLOURS[1], label="forecast")

@@ -22,9 +22,11 @@ from regard.text.vocabulary import END, PAD, UNKNOWN, Vocabulary
 if TYPE_CHECKING:
     from torch import Tensor
 
+EPSILON = 1e-5
+"""The epsilon of the norms of Marian and Pegasus."""
 NEVER = -1e9
 """The output bias of a token that is never generated."""
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "swish"}
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "swish"}
 
 
 def check_hugging_face(bundle: OpenBundle) -> None:
@@ -38,6 +40,8 @@ def check_hugging_face(bundle: OpenBundle) -> None:
         )
     if why is None and not tokenizers.joint and spm_of(tokenizers.source) is None:
         why = f"two tokenizers of text.kind {tokenizers.source.kind!r} have no form there; train with text.kind = 'bpe'"
+    if why is None and tokenizers.source.kind == "sentencepiece":
+        why = "it was imported, with the tokenizer of another program; export what you import from there"
     if why is None and tokenizers.source.kind == "word":
         why = "it has no tokenizer of words that spells others in bytes; train with text.kind = 'bpe'"
     if why is not None:
@@ -55,8 +59,14 @@ def _obstacle(model: Any) -> str | None:
         return f"Marian and Pegasus have no model.mixer {other!r}; train with model.mixer = 'attention'"
     if model.score != "scaled_dot":
         return f"Marian and Pegasus have no model.score {model.score!r}; train with model.score = 'scaled_dot'"
+    if model.norm_epsilon != EPSILON:
+        return f"Marian and Pegasus have no model.norm_epsilon {model.norm_epsilon}; train with {EPSILON}"
     if model.norm_kind != "layer":
         return f"Marian and Pegasus have no model.norm_kind {model.norm_kind!r}; train with model.norm_kind = 'layer'"
+    if not model.source_end:
+        return "Marian and Pegasus read the end mark of a source; train with model.source_end = true"
+    if model.embedding_norm:
+        return "Marian and Pegasus have no norm after the embeddings; train with model.embedding_norm = false"
     if model.activation not in _ACTIVATIONS:
         return f"Marian and Pegasus have no model.activation {model.activation!r}; train with model.activation = 'silu'"
     return None
@@ -96,7 +106,7 @@ def _config(bundle: OpenBundle, rows: int) -> dict[str, Any]:
         "activation_dropout": model.dropout,
         "attention_dropout": 0.0,
         "max_position_embeddings": POSITIONS,
-        "scale_embedding": True,
+        "scale_embedding": model.scale_embedding,
         "is_encoder_decoder": True,
         "tie_word_embeddings": model.tie,
         "use_cache": True,
@@ -134,8 +144,10 @@ def _tensors(bundle: OpenBundle, rows: int) -> "dict[str, Tensor]":
         tensors["lm_head.weight"] = _with_rows(
             torch.cat([ours["output"], ours["output"].new_zeros(1, model.width)]), rows
         )
-    bias = torch.zeros(1, rows)
-    bias[0, len(ours["target.embedding.weight"]) - 1 :] = NEVER
+    bias, outputs = torch.zeros(1, rows), len(ours["target.embedding.weight"]) - 1
+    if model.output_bias:
+        bias[0, :outputs] = ours["output_bias"]
+    bias[0, outputs:] = NEVER
     tensors["final_logits_bias"] = bias
     for side, depth in zip(("encoder", "decoder"), model.depth, strict=True):
         if model.norm == "pre":  # Marian makes the table itself; Pegasus reports it as missing

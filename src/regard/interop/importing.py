@@ -1,4 +1,5 @@
-"""`import_model`: makes a bundle of a model of another program. `IMPORTERS` is the table of Hugging Face's model types.
+"""`import_model`: makes a bundle of a model of another program. CTranslate2 and Argos packages are told
+by their files, Hugging Face's models by their `model_type` (`IMPORTERS`).
 
 Nothing of the directory is run. The bundle is written aside and renamed, so that it is there whole or not at all.
 """
@@ -7,10 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from regard.activity import activity
+from regard.bundle.archive import open_archive
 from regard.bundle.config import Languages
 from regard.errors import BundleError, DiskError
-from regard.files import whole_directory
+from regard.files import scratch_directory, whole_directory
+from regard.interop.argos import METADATA, MODEL, TOKENIZER
 from regard.interop.bart_family import import_bart_family
+from regard.interop.ct2_file import MODEL as CT2_FILE
+from regard.interop.ct2_import import import_ctranslate2
 from regard.interop.foreign_config import ForeignConfig
 from regard.interop.imported import ImportedModel
 from regard.interop.t5 import import_t5
@@ -32,19 +37,63 @@ def import_model(path: str | Path, out: str | Path, languages: Languages | None 
     if place.exists() or place.is_symlink():
         raise DiskError(f"{place}: it is there already; choose another place, or delete it")
     with activity("reading the model"):
-        model = _read(directory, languages or Languages())
+        model = _read(directory, place, languages or Languages())
     with activity(f"writing {place.name}"), whole_directory(place) as staging:
         model.write(staging)
 
 
-def _read(directory: Path, languages: Languages) -> ImportedModel:
-    if not directory.is_dir():
-        what = "a file" if directory.exists() else "no such directory"
-        raise BundleError(f"{directory}: {what}; give the directory of a model, with its config.json")
-    config = ForeignConfig.read(directory / "config.json")
+def _read(path: Path, place: Path, languages: Languages) -> ImportedModel:
+    """The model at a path; `place`: where an archive may be unpacked beside."""
+    if path.is_file():
+        with open_archive(path) as archive, scratch_directory(place) as scratch:
+            archive.unpack([entry.filename for entry in archive.entries], scratch)
+            return _read_argos(path, scratch, languages)
+    if not path.is_dir():
+        raise BundleError(f"{path}: no such directory; give the directory of a model, or an .argosmodel file")
+    if (path / METADATA).exists() and (path / MODEL).is_dir():
+        return _read_package(path, languages)
+    if (path / CT2_FILE).exists():
+        return import_ctranslate2(path, _spm_files(path), languages)
+    config = ForeignConfig.read(path / "config.json")
     kind = config.get("model_type", str, "")
     if kind not in IMPORTERS:
         raise BundleError(
             f"{config.path}: model_type = {kind!r}: not one of {', '.join(IMPORTERS)}, the models that can be imported"
         )
-    return IMPORTERS[kind](directory, config, languages)
+    return IMPORTERS[kind](path, config, languages)
+
+
+def _read_argos(path: Path, scratch: Path, languages: Languages) -> ImportedModel:
+    """The model of an unpacked Argos package. Errors name the package, not the directory where it was unpacked."""
+    packages = [folder for folder in (scratch, *sorted(scratch.iterdir())) if (folder / METADATA).is_file()]
+    if len(packages) != 1:
+        raise BundleError(f"{path}: not an Argos package: no folder with {METADATA}, or several")
+    try:
+        return _read_package(packages[0], languages)
+    except BundleError as error:
+        raise BundleError(str(error).replace(str(packages[0]), str(path))) from None
+
+
+def _read_package(directory: Path, languages: Languages) -> ImportedModel:
+    """The model of a folder of Argos: its languages are in its metadata."""
+    metadata = ForeignConfig.read(directory / METADATA)
+    if not (directory / TOKENIZER).exists():
+        raise BundleError(f"{directory}: no {TOKENIZER}; packages with other tokenizers are not imported")
+    codes = {side: metadata.raw(f"{key}_code") for side, key in (("source", "from"), ("target", "to"))}
+    known = {side: code for side, code in codes.items() if isinstance(code, str)}
+    given = {side: code for side, code in languages.model_dump().items() if code}
+    spm = directory / TOKENIZER
+    return import_ctranslate2(directory / MODEL, (spm, spm), Languages(**{**known, **given}))
+
+
+def _spm_files(directory: Path) -> tuple[Path, Path]:
+    """The sentencepiece models beside a CTranslate2 model: as regard exports them, or one for both sides."""
+    source, target = directory / "source.spm", directory / "target.spm"
+    if source.exists() and target.exists():
+        return source, target
+    one = next((directory / name for name in (TOKENIZER, "spiece.model") if (directory / name).exists()), None)
+    if one is None:
+        raise BundleError(
+            f"{directory}: no source.spm and target.spm, and no {TOKENIZER}; copy the sentencepiece models there"
+        )
+    return one, one

@@ -26,13 +26,15 @@ class TokenFront(nn.Module):
         positions: AddedPositions | None = None,
         norm: nn.Module | None = None,
         scaled: bool = True,
+        unread: int | None = None,
     ) -> None:
-        """norm: after the positions; scaled: whether embeddings are multiplied by sqrt(D)."""
+        """norm: after the positions; scaled: whether embeddings are multiplied by sqrt(D); unread: an id that is masked like padding."""
         super().__init__()
         self.embedding = embedding
         self.positions = positions
         self.norm = norm
         self.scaled = scaled
+        self.unread = unread
         self.dropout = dropout
         self.dtype: torch.dtype | None = None
         """The type of the hidden states; None: that of the embedding."""
@@ -46,7 +48,12 @@ class TokenFront(nn.Module):
         self, ids: Int[Tensor, "B S"], probe: Probe | None = None
     ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
         """The hidden states, and the mask: True for tokens, False for padding."""
-        return self.embed(ids, probe=probe), real_tokens(ids, self.pad)
+        real = real_tokens(ids, self.pad)
+        if self.unread is not None:
+            read = ids != self.unread
+            read[:, :1] = True  # attention needs one token, also of an empty text
+            real = real & read
+        return self.embed(ids, probe=probe), real
 
     def embed(self, ids: Int[Tensor, "B S"], first: int = 0, probe: Probe | None = None) -> Float[Tensor, "B S D"]:
         """The hidden states of tokens, the first at position `first`."""

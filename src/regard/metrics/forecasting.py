@@ -16,7 +16,8 @@ def smape(truth: "NDArray[Any]", forecast: "NDArray[Any]") -> "NDArray[Any]":
     import numpy as np
 
     size = np.abs(truth) + np.abs(forecast)
-    return np.divide(2.0 * np.abs(truth - forecast), size, out=np.zeros_like(size), where=size > 0)
+    found: NDArray[Any] = np.divide(2.0 * np.abs(truth - forecast), size, out=np.zeros_like(size), where=size > 0)
+    return found
 
 
 def pinball(truth: "NDArray[Any]", forecast: "NDArray[Any]", quantile: float) -> "NDArray[Any]":
@@ -24,7 +25,8 @@ def pinball(truth: "NDArray[Any]", forecast: "NDArray[Any]", quantile: float) ->
     import numpy as np
 
     error = truth - forecast
-    return np.maximum(quantile * error, (quantile - 1.0) * error)
+    found: NDArray[Any] = np.maximum(quantile * error, (quantile - 1.0) * error)
+    return found
 
 
 def intervals(quantiles: Sequence[float]) -> dict[float, tuple[int, int]]:
@@ -75,14 +77,12 @@ class ForecastErrors:
         error = truth - forecast
         scaled = naive_error is not None and naive_error > 0.0
         own = np.abs(error) * deviation / (naive_error if scaled else 1.0)
-        covered = {}
-        for share, (low, high) in intervals(quantiles).items() if levels is not None else ():
-            assert levels is not None
-            covered[share] = ((levels[..., low] <= truth) & (truth <= levels[..., high])).sum(axis=0)
-        by_quantile = [
-            pinball(truth, levels[..., place].astype(np.float64), quantile).sum(axis=0)
-            for place, quantile in enumerate(quantiles if levels is not None else ())
-        ]
+        covered, by_quantile = {}, []
+        if levels is not None:
+            for share, (low, high) in intervals(quantiles).items():
+                covered[share] = ((levels[..., low] <= truth) & (truth <= levels[..., high])).sum(axis=0)
+            for place, quantile in enumerate(quantiles):
+                by_quantile.append(pinball(truth, levels[..., place].astype(np.float64), quantile).sum(axis=0))
         return ForecastErrors(
             windows=len(truth),
             squared=(error**2).sum(axis=0),

@@ -27,7 +27,8 @@ from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
 
-def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
+def token_front(config: TransformerBase, embedding: nn.Embedding, unread: int | None = None) -> TokenFront:
+    """unread: an id that is masked like padding."""
     norm = _norm(config) if config.embedding_norm else None
     return TokenFront(
         embedding=embedding,
@@ -35,6 +36,7 @@ def token_front(config: TransformerBase, embedding: nn.Embedding) -> TokenFront:
         dropout=Dropout(config.dropout),
         norm=norm,
         scaled=config.scale_embedding,
+        unread=unread,
     )
 
 

@@ -54,7 +54,8 @@ def _translator(
 ) -> EncoderDecoder:
     target = token_embedding(target_vocabulary, config.width)
     source = target if joint and config.tie else token_embedding(source_vocabulary, config.width)
-    return Transformer(config, token_front(config, source), token_front(config, target))
+    unread = None if config.source_end else Transformer.end_token
+    return Transformer(config, token_front(config, source, unread), token_front(config, target))
 
 
 def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:

@@ -21,8 +21,7 @@ from regard.layers.series import QuantileHead, SeriesFront
 from regard.models.blocks import (
     added_positions,
     attention_layers,
-    begin_mixers,
-    blocks_of,
+    begin_decoder,
     causal_mask,
     decoder_blocks,
     encoder_blocks,
@@ -30,6 +29,7 @@ from regard.models.blocks import (
     relative_bias,
     rotary_positions,
     run_encoder,
+    step_decoder,
 )
 from regard.models.config import ForecastRecurrentConfig, ForecastTransformerConfig, PatchConfig
 from regard.models.forecasters import ForecastNetwork
@@ -181,16 +181,16 @@ class TransformerForecaster(PatchWriter):
 
     def stepper(self, past: Float[Tensor, "B L"]) -> Step:
         states, source_mask = self._encode(past)
-        caches = project_source(attention_layers(self.decoder), states)
-        mixers = list(begin_mixers(self.decoder, len(past)))
+        caches = tuple(project_source(attention_layers(self.decoder), states))
+        state = begin_decoder(self.decoder, len(past), self.decoder_bias)
 
         def step(previous: Tensor, number: int) -> Heads:
+            nonlocal state
             x = self.target.embed(previous, number)
             mask = causal_mask(self.decoder_bias, x, number)
-            for layer, block in enumerate(blocks_of(self.decoder)):
-                x, mixers[layer] = block.step(
-                    x, mixers[layer], mask=mask, source=caches[layer], source_mask=source_mask
-                )
+            x, state = step_decoder(
+                self.decoder, x, state, 1, mask=mask, source=caches, source_mask=source_mask, probe=None
+            )
             heads: Heads = self.head(self.decoder_norm(x))
             return heads
 

@@ -33,11 +33,16 @@ class _ByteDropout(torch.autograd.Function):
         # 1 where byte >= threshold, else 0; by clamping, because a comparison to bool runs at a tenth of the speed
         kept = words.view(torch.uint8).clamp_(threshold - 1, threshold).sub_(threshold - 1)
         kept = kept[: x.numel()].view(x.shape)
-        ctx.save_for_backward(kept)
-        ctx.scale = LEVELS / (LEVELS - threshold)
-        return (x * kept).mul_(ctx.scale)
+        scale = LEVELS / (LEVELS - threshold)
+        # In float32 the scaled mask is kept, which saves two passes and changes no bit; in bfloat16 the scale would be rounded.
+        mask, ctx.scale = (kept, scale) if x.dtype == torch.bfloat16 else (kept.to(x.dtype).mul_(scale), None)
+        ctx.save_for_backward(mask)
+        return _masked(x, mask, ctx.scale)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (kept,) = ctx.saved_tensors
-        return (gradients[0] * kept).mul_(ctx.scale), None
+        return _masked(gradients[0], *ctx.saved_tensors, ctx.scale), None
+
+
+def _masked(x: Tensor, mask: Tensor, scale: float | None) -> Tensor:
+    return x * mask if scale is None else (x * mask).mul_(scale)

@@ -90,7 +90,7 @@ def torch_only(engine: str, precision: str) -> None:
     check_engine(engine, precision)
     if engine == "ct2" or precision not in ("auto", "float32"):
         raise ConfigError(
-            f"engine = {engine!r}, precision = {precision!r}: what generates, classifies or forecasts runs on torch, in float32; leave them out"
+            f"engine = {engine!r}, precision = {precision!r}: only translators have other engines than torch, in float32; leave them out"
         )
 
 

@@ -103,7 +103,8 @@ def _allowed(field: FieldInfo) -> str:
     if get_origin(field.annotation) is Literal:
         return _one_of(parts)
     if get_origin(field.annotation) is tuple:
-        return "a list of tables"
+        inner = get_args(field.annotation)[0]
+        return "a list of tables" if isinstance(inner, type) and issubclass(inner, BaseModel) else "a list"
     inner = [value for kind in parts if get_origin(kind) is Literal for value in get_args(kind)]
     if inner:
         return _one_of(inner)

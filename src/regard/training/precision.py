@@ -89,7 +89,7 @@ def emulation_warning(network: nn.Module, device: torch.device) -> str | None:
     ratio = _remembered(f"product of width {width}", lambda: product_ratio(width, device)) if width else 1.0
     return (
         f"train.precision = 'bfloat16': {processor(device)} has no bfloat16 products and emulates them; a product of width {width} "
-        f"takes {1.0 / ratio:.1f} times as long as in float32, and training nearly as many; use auto or float32"
+        f"takes {1.0 / ratio:.1f} times as long as in float32, and training up to as many; use auto or float32"
     )
 
 

@@ -63,6 +63,11 @@ class RecurrentReaderBase(RecurrentBase):
         return self
 
     @property
+    def depth(self) -> tuple[int, int]:
+        """Layers of the encoder, and of the decoder, if there is one."""
+        return self.encoder_layers or self.layers, 0
+
+    @property
     def source_width(self) -> int:
         """Width of the encoder's states."""
         return self.encoder_width or self.width
@@ -134,8 +139,3 @@ class LanguageRecurrentConfig(RecurrentBase):
 
 class ClassifierRecurrentConfig(RecurrentReaderBase):
     """A recurrent encoder with a head for labels."""
-
-    @property
-    def depth(self) -> tuple[int, int]:
-        """Layers of the encoder, and of the decoder, which there is not."""
-        return self.encoder_layers or self.layers, 0

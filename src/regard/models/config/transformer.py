@@ -194,6 +194,8 @@ class TransformerConfig(TransformerPairBase):
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
     output_bias: bool = False
     """A bias for each output, as Marian has it."""
+    source_end: bool = True
+    """Whether the encoder reads the end mark of a source. Models of OpenNMT do not."""
 
 
 class CaptionerConfig(TransformerConfig):

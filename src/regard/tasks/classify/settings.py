@@ -21,7 +21,7 @@ class ClassifySettings(RunSettings):
     """A run that classifies texts or their words."""
 
     task: Literal["classify"] = "classify"
-    """The purpose of the model: to translate pairs, to generate text, or to classify it."""
+    """The purpose of the model: to translate, to generate or classify text, or to forecast series."""
     data: LabelledData = LabelledData()
     text: OneTextConfig = OneTextConfig()
     model: Annotated[ModelConfig, Choice(CLASSIFIERS)] = ClassifierTransformerConfig()

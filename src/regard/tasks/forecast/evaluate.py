@@ -10,9 +10,8 @@ import numpy as np
 from regard.data.examples import Numbers
 from regard.data.frequency import shown_time
 from regard.data.series import Series, SeriesTable
-from regard.data.series_config import SeriesData
 from regard.data.series_windows import ScaledSeries
-from regard.errors import DataError
+from regard.errors import ConfigError, DataError
 from regard.metrics.forecasting import ForecastErrors
 from regard.tasks.forecast.baselines import FITTED, NAIVE, fitted_forecasts, is_installed, last_value, seasonal_naive
 from regard.tasks.forecast.forecaster import Forecaster
@@ -202,10 +201,11 @@ def test_from_flags(served: Forecaster, flags: Mapping[str, Any]) -> ForecastTes
     """The test set of `regard evaluate --series F`: the values after those of training, or all of a series that is new."""
     table = served.read(flags["series"], repair=bool(flags.get("repair")))
     spans = [series_span(one, served.scales.series.get(one.name)) for one in table.series]
-    defaults = SeriesData.model_fields
-    return ForecastTest(
-        table,
-        spans,
-        baselines=defaults["baselines"].default,
-        baseline_windows=defaults["baseline_windows"].default,
-    )
+    wanted = flags.get("baselines") or (*NAIVE, *FITTED)
+    if unknown := [name for name in wanted if name not in (*NAIVE, *FITTED)]:
+        raise ConfigError(f"--baseline {unknown[0]}: not one of {', '.join((*NAIVE, *FITTED))}")
+    if missing := [name for name in flags.get("baselines") or () if name in FITTED and not is_installed()]:
+        raise ConfigError(
+            f"--baseline {missing[0]}: needs statsforecast; install the extra, pip install 'regard[forecast]'"
+        )
+    return ForecastTest(table, spans, baselines=wanted)

@@ -22,7 +22,7 @@ class GenerateSettings(RunSettings):
     """A run that trains a language model."""
 
     task: Literal["generate"] = "generate"
-    """The purpose of the model: to translate pairs, to generate text, or to classify it."""
+    """The purpose of the model: to translate, to generate or classify text, or to forecast series."""
     data: TextData = TextData()
     text: OneTextConfig = OneTextConfig()
     model: Annotated[ModelConfig, Choice(LANGUAGE_MODELS)] = LanguageTransformerConfig()

@@ -42,7 +42,7 @@ class TranslateSettings(RunSettings):
     """A run that translates."""
 
     task: Literal["translate"] = "translate"
-    """The purpose of the model: to translate pairs, to generate text, or to classify it."""
+    """The purpose of the model: to translate, to generate or classify text, or to forecast series."""
     data: PairData = PairData()
     text: TextConfig = TextConfig()
     model: Annotated[ModelConfig, Choice(TRANSLATORS)] = TransformerConfig()

@@ -8,7 +8,7 @@ from regard.bundle.shortlist import Shortlist
 from regard.data.lexicon import Lexicon
 from regard.text.vocabulary import Vocabulary
 
-FREQUENT = 1000  # pieces that are candidates of every sentence
+FREQUENT = 500  # pieces that are candidates of every sentence
 CANDIDATES = 100  # of one source piece, at most
 LEAST = 1e-5  # probability of a candidate
 

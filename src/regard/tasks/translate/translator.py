@@ -9,7 +9,7 @@ Lengths. A text is truncated to `max_tokens` (1,024) tokens, or to the learned p
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from regard.activity import activity
@@ -202,7 +202,7 @@ class Translator:
         rows = [source.ids for source in sources]
         interruption = Interruption.of(options.time_limit, stopped)
         hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
-        links = cache(partial(self._links, rows, hypotheses))
+        links = _LinksOfCall(self._links, rows, hypotheses)
         results: list[Translation | None] = [None] * len(sources)
         with activity("translating", len(sources), "sentences") as progress:
             for number, own in self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption):
@@ -225,7 +225,7 @@ class Translator:
         utilities: Sequence[float] | None,
         options: SearchOptions,
         constraints: TextConstraints,
-        links: Callable[[], list[list[Links]]],
+        links: "_LinksOfCall",
     ) -> Translation:
         """The translation of a source: the best of its hypotheses, and with `nbest` all of them."""
         pieces, decode = self.tokenizers.target.vocabulary.pieces, self.tokenizers.target.decode
@@ -242,7 +242,7 @@ class Translator:
                 utility=None if utilities is None else utilities[rank],
                 proof=hypothesis.proof,
                 timed_out=hypothesis.timed_out,
-                links=partial(_links_of, links, number, rank),
+                links=partial(links.of, number, rank),
             )
             for rank, hypothesis in enumerate(hypotheses)
         ]
@@ -359,6 +359,21 @@ class Translator:
         return [[next(links) for _ in own] for own in hypotheses]
 
 
-def _links_of(links: Callable[[], list[list[Links]]], text: int, rank: int) -> Links:
-    """The links of one hypothesis, from those of all texts of the call."""
-    return links()[text][rank]
+class _LinksOfCall:
+    """The links of all hypotheses of a call, computed at the first access to one of them."""
+
+    def __init__(
+        self,
+        compute: Callable[[Sequence[list[int]], Sequence[Sequence[Hypothesis]]], list[list[Links]]],
+        sources: Sequence[list[int]],
+        hypotheses: Sequence[Sequence[Hypothesis]],
+    ) -> None:
+        self._compute, self._sources, self._hypotheses = compute, sources, hypotheses
+
+    @cached_property
+    def _all(self) -> list[list[Links]]:
+        return self._compute(self._sources, self._hypotheses)
+
+    def of(self, text: int, rank: int) -> Links:
+        """The links of one hypothesis."""
+        return self._all[text][rank]
