@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from timm_models import declare_operators  # noqa: E402
+from timm_models import declare_operators
 
 declare_operators()  # transformers imports torchvision
 
