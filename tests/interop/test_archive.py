@@ -36,7 +36,7 @@ def added(name: str, content: bytes = b"x", mode: int = stat.S_IFREG | 0o644) ->
 
 def bomb(path: Path) -> None:
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("zeros", "w") as output:
-        for _ in range(1200):
+        for _ in range(80):
             output.write(bytes(1 << 20))
 
 
