@@ -7,10 +7,10 @@
     python benchmarks/mixers.py --out mixers --table
 
 A cell is a run of `regard.train` with the settings of the task's recipe, another `model.mixer` and as many steps. The inner width of the
-feed-forward networks makes up for mixers with more or fewer weights than attention. A run goes on where it was cut off, and its result is
-one JSON file in `--out`. Scores are those of validation data: nothing here reads a test set. In translation the mixer is that of the
-encoder; the decoder keeps attention. `marks` is generated: texts of 8,192 words with a mark near either end, which are the same or not.
-`--table` trains nothing and prints all cells as Markdown.
+feed-forward networks makes up for mixers with more or fewer weights than attention, except in translation. A run goes on where it was cut
+off, and its result is one JSON file in `--out`. Scores are those of validation data: nothing here reads a test set. In translation the
+mixer is that of the encoder; the decoder keeps attention. `marks` is generated: texts of 8,192 words with a mark near either end, which
+are the same or not. `--table` trains nothing and prints all cells as Markdown.
 """
 
 import argparse

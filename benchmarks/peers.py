@@ -3,11 +3,18 @@ loop; of `decoding.py` Hugging Face's model with regard's weights.
 """
 
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from timm_models import declare_operators
+
+declare_operators()  # transformers imports torchvision
 
 
 class TorchTransformer(nn.Module):

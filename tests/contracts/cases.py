@@ -12,14 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.models.build import (
-    build_captioner,
-    build_classifier,
-    build_language_model,
-    build_picture_classifier,
-    build_translator,
-    count_model,
-)
+from regard.models.build import build_captioner, build_classifier, build_language_model, build_translator, count_model
 from regard.models.config import (
     MIXER_TRAITS,
     BagConfig,
@@ -33,12 +26,10 @@ from regard.models.config import (
     ModelConfig,
     RecurrentConfig,
     TransformerConfig,
-    VisionConfig,
 )
 
 VOCABULARY = 12
 LABELS = 3
-PICTURE_SIZE = (8, 12)
 PAD = VOCABULARY - 1
 
 Build = Callable[[int], nn.Module]
@@ -355,27 +346,6 @@ def _labeller(config: ModelConfig, labels_of: LabelsOf = "text") -> Build:
     return lambda vocabulary: build_classifier(config, vocabulary, LABELS, tagging=labels_of == "token")
 
 
-def _seeing() -> Iterator[ModelCase]:
-    size: dict[str, Any] = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0}
-    patches = {"tokenizer": "patches", "patch": 4}
-    variants: dict[str, dict[str, Any]] = {
-        "compact": {"convolution_width": 6},
-        "plain-class-token": {**patches, "pooling": "class"},
-        "plain-mean-sinusoidal": {**patches, "pooling": "mean", "positions": "sinusoidal", "norm_place": "pooled"},
-        "post-norm-max": {**patches, "norm": "post", "pooling": "max"},
-        "linear-attention": {**patches, "mixer": "linear", "pooling": "mean", "norm_kind": "rms"},
-        "without-positions": {**patches, "positions": "none"},
-    }
-    for name, options in variants.items():
-        config = VisionConfig(**{**size, **options})
-        capabilities = {"seeing", *(["placeless"] if name == "without-positions" else ())}
-        yield ModelCase(f"vision-{name}", _seer(config), frozenset(capabilities))
-
-
-def _seer(config: VisionConfig) -> Build:
-    return lambda vocabulary: build_picture_classifier(config, *PICTURE_SIZE, 2, LABELS)
-
-
 CASES: tuple[ModelCase, ...] = (
     *_transformers(),
     *_mixing_translators(),
@@ -385,8 +355,6 @@ CASES: tuple[ModelCase, ...] = (
 )
 LABELLING: tuple[ModelCase, ...] = tuple(_labelling())
 """Classifiers and taggers: they say labels, not tokens, and are not searched."""
-SEEING: tuple[ModelCase, ...] = tuple(_seeing())
-"""Classifiers of pictures."""
 
 
 def sources(lengths: tuple[int, ...] = (6, 3, 1, 5), vocabulary: int = VOCABULARY, seed: int = 2) -> Tensor:

@@ -4,6 +4,7 @@ overfitted, and weights survive saving and loading.
 Shapes: B pictures, C channels, H height, W width, L labels.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from safetensors.torch import load_model, save_model
 from torch import Tensor
 from torch.nn import functional as F
 
-from contracts.cases import LABELS, PICTURE_SIZE, ModelCase
+from contracts.cases import LABELS, Build, ModelCase
+from regard.models.build import build_picture_classifier
+from regard.models.config import VisionConfig
 
+PICTURE_SIZE = (8, 12)
 STEPS = 150
 LEARNT = 0.05
 
@@ -98,3 +102,28 @@ CHECKS = (
     it_learns_one_batch_by_heart,
     weights_survive_a_file,
 )
+
+
+def _seeing() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+    patches = {"tokenizer": "patches", "patch": 4}
+    variants: dict[str, dict[str, Any]] = {
+        "compact": {"convolution_width": 6},
+        "plain-class-token": {**patches, "pooling": "class"},
+        "plain-mean-sinusoidal": {**patches, "pooling": "mean", "positions": "sinusoidal", "norm_place": "pooled"},
+        "post-norm-max": {**patches, "norm": "post", "pooling": "max"},
+        "linear-attention": {**patches, "mixer": "linear", "pooling": "mean", "norm_kind": "rms"},
+        "without-positions": {**patches, "positions": "none"},
+    }
+    for name, options in variants.items():
+        config = VisionConfig(**{**size, **options})
+        capabilities = {"seeing", *(["placeless"] if name == "without-positions" else ())}
+        yield ModelCase(f"vision-{name}", _seer(config), frozenset(capabilities))
+
+
+def _seer(config: VisionConfig) -> Build:
+    return lambda vocabulary: build_picture_classifier(config, *PICTURE_SIZE, 2, LABELS)
+
+
+SEEING: tuple[ModelCase, ...] = tuple(_seeing())
+"""Classifiers of pictures."""

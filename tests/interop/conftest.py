@@ -1,16 +1,13 @@
-"""Bundles to export, and `transformers` without what translating does not need of it."""
+"""Bundles to export."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from tasks.bundles import random_bundle
+from timm_models import declare_operators
 
-try:
-    import torchvision  # noqa: F401
-except (ImportError, RuntimeError):  # one that does not fit torch would end the import of transformers
-    sys.modules["torchvision"] = None  # type: ignore[assignment]
+declare_operators()  # transformers imports torchvision
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.layers.shared_cache import SPARE_STEPS, SharedCache
+from regard.models.build import build_translator
 from regard.models.config import LanguageTransformerConfig, TransformerConfig
 from regard.models.decoder_only import DecoderOnly
 from regard.models.transformer import Transformer
@@ -25,7 +26,9 @@ WIDTHS = [3, 3, 5, 5, 2, 1, 4, 4, 10, 3, 4]
 def transformer(positions: str) -> Transformer:
     torch.manual_seed(1)
     config = TransformerConfig(layers=2, width=16, heads=2, feed_forward=24, positions=positions, dropout=0.0)
-    return Transformer(config, VOCABULARY, VOCABULARY, joint=True).double().eval()
+    network = build_translator(config, VOCABULARY, VOCABULARY, joint=True)
+    assert isinstance(network, Transformer)
+    return network.double().eval()
 
 
 def walk(model: Transformer, widths: list[int], dropped: dict[int, int]) -> tuple[list[float], set[type]]:

@@ -33,6 +33,6 @@ export function mapView({ png, name, size, rows, columns, values, scale, side = 
 }
 
 // A map with its name below.
-export function captioned(view, caption) {
+export function withCaption(view, caption) {
   return make("figure", { class: "mapfigure" }, view, make("figcaption", {}, caption));
 }

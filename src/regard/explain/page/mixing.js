@@ -7,7 +7,7 @@ import { largest, matrixView } from "./matrix.js";
 
 const STACKS = { encoder: "Encoder", decoder: "Decoder" };
 
-function captioned(parent, title, lead) {
+function titled(parent, title, lead) {
   const box = make("figure", { class: "plain-figure" }, make("figcaption", {}, make("strong", {}, title), " ", lead));
   parent.append(box);
   return box;
@@ -46,7 +46,7 @@ function filterFigures(parent, layer) {
   for (const [group, numbers] of groups) {
     const some = { shape: [numbers.length, filters.shape[1]], at: (number) => filters.at(numbers[number]) };
     some.data = numbers.flatMap((number) => Array.from(filters.at(number)));
-    filterCurves(captioned(parent, `Filters of ${group}`, "by lag in tokens; the darker a line, the longer its channel remembers"),
+    filterCurves(titled(parent, `Filters of ${group}`, "by lag in tokens; the darker a line, the longer its channel remembers"),
       numbers.map((number) => layer.filter_names[number]), some);
   }
 }
@@ -57,13 +57,13 @@ function layerView(parent, explanation, layer) {
   const grid = make("div", { class: "beside" });
   parent.replaceChildren(grid); // first: what is drawn asks for its width
   const near = `90 % of it within ${layer.width.toFixed(1)} tokens`;
-  matrixView(captioned(grid, "Receptive field", `how much the layer’s output at a token (rows) changes with its input at another (columns); ${near}`), {
+  matrixView(titled(grid, "Receptive field", `how much the layer’s output at a token (rows) changes with its input at another (columns); ${near}`), {
     rows: layer.states.map((place) => rows[place] ?? ""), columns, scale: largest(reach.data), value: (row, column) => reach.at(row, column),
     label: "Receptive field", tell: (row, column) => [["change", reach.at(row, column)]],
   });
   if (layer.gates) {
     const gates = arrayOf(layer.gates);
-    matrixView(captioned(grid, "Gates", "at each token (columns): the mean size of a gate, or the decay and strength of a head’s memory"), {
+    matrixView(titled(grid, "Gates", "at each token (columns): the mean size of a gate, or the decay and strength of a head’s memory"), {
       rows: layer.gate_names, columns, scale: largest(gates.data), value: (row, column) => gates.at(row, column), label: "Gates",
       tell: (row, column) => [["value", exact(gates.at(row, column))]],
     });

@@ -2,7 +2,7 @@
 import { arrayOf } from "./arrays.js";
 import { make } from "./dom.js";
 import { exact } from "./format.js";
-import { captioned, mapView, picture } from "./maps.js";
+import { withCaption, mapView, picture } from "./maps.js";
 import { masthead } from "./masthead.js";
 
 const { pictures } = JSON.parse(document.getElementById("data").textContent);
@@ -39,11 +39,11 @@ function drawPicture(parent, one) {
   const fall = Array.from(occlusion.data);
   section(parent, "What matters", `How much the log-probability of “${one.label}” falls when a patch is blanked: red patches speak for it, blue ones `
     + "against it. This asks the network itself; attention says only where it looks.",
-    make("div", { class: "maprow" }, captioned(mapView({ ...base, values: fall, scale: largestOf(fall), side: 224,
+    make("div", { class: "maprow" }, withCaption(mapView({ ...base, values: fall, scale: largestOf(fall), side: 224,
       tell: (value) => `${exact(value)} nats` }), "occlusion, patch by patch")));
   const looked = [];
-  if (one.rollout) looked.push(captioned(map(one.rollout, [], 224), "rollout: all layers joined"));
-  if (one.pooling) looked.push(captioned(map(one.pooling, [], 224), "attention pooling"));
+  if (one.rollout) looked.push(withCaption(map(one.rollout, [], 224), "rollout: all layers joined"));
+  if (one.pooling) looked.push(withCaption(map(one.pooling, [], 224), "attention pooling"));
   if (looked.length) {
     section(parent, "Where it looks", "Rollout multiplies the attention of all layers, with the residual connections counted as half. "
       + "The colours of each map are of its own largest value.", make("div", { class: "maprow" }, looked));
@@ -51,7 +51,7 @@ function drawPicture(parent, one) {
   if (one.heads) {
     const [layers, heads] = one.heads.shape;
     const lines = Array.from({ length: layers }, (_, layer) => make("div", { class: "maprow" },
-      Array.from({ length: heads }, (__, head) => captioned(map(one.heads, [layer, head], 132), `layer ${layer + 1}, head ${head + 1}`))));
+      Array.from({ length: heads }, (__, head) => withCaption(map(one.heads, [layer, head], 132), `layer ${layer + 1}, head ${head + 1}`))));
     section(parent, "Every head", "What each head alone carries from the patches to the vector of the picture.", lines);
   }
 }

@@ -2,7 +2,7 @@
 import { arrayOf } from "./arrays.js";
 import { make } from "./dom.js";
 import { exact, grouped } from "./format.js";
-import { captioned, mapView, picture } from "./maps.js";
+import { withCaption, mapView, picture } from "./maps.js";
 
 const THUMBNAIL = 40;
 
@@ -36,9 +36,9 @@ export function explainedPictures(parent, explained) {
       const values = Array.from(arrayOf(packed).data);
       return mapView({ ...base, values, scale: most(values), tell });
     };
-    parent.append(make("div", { class: "maprow" }, captioned(picture(one.png, one.picture, 132), `taken for “${one.predicted}”`),
-      captioned(map(one.occlusion, (value) => `${exact(value)} nats`), "what matters (occlusion)"),
-      one.rollout && captioned(map(one.rollout, (value) => `${(100 * value).toFixed(2)} %`), "where it looks (rollout)"),
-      one.pooling && captioned(map(one.pooling, (value) => `${(100 * value).toFixed(2)} %`), "attention pooling")));
+    parent.append(make("div", { class: "maprow" }, withCaption(picture(one.png, one.picture, 132), `taken for “${one.predicted}”`),
+      withCaption(map(one.occlusion, (value) => `${exact(value)} nats`), "what matters (occlusion)"),
+      one.rollout && withCaption(map(one.rollout, (value) => `${(100 * value).toFixed(2)} %`), "where it looks (rollout)"),
+      one.pooling && withCaption(map(one.pooling, (value) => `${(100 * value).toFixed(2)} %`), "attention pooling")));
   }
 }
