@@ -32,6 +32,7 @@ def test_unknown_names_are_refused() -> None:
         regard.nothing_here  # noqa: B018
     assert set(regard.__all__) == {
         "Classifier",
+        "Forecaster",
         "export",
         "import_model",
         "Explanation",

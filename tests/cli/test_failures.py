@@ -135,7 +135,7 @@ def test_threads_and_destructors_that_fail_are_one_line(command, monkeypatch: py
     assert len(lines) == 2
 
 
-@pytest.mark.parametrize("verb", ["translate", "classify"])
+@pytest.mark.parametrize("verb", ["translate"])
 def test_a_text_as_an_argument_is_told_how_to_be_given(command, verb: str) -> None:
     result = command(verb, "runs/none", "some text")
     assert result.code == 2

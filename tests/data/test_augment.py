@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from picture_files import bars
-from regard.data.augment import OPERATIONS, AugmentConfig, augmented, blanked, draw
+from regard.data.augment import OPERATIONS, augmented, blanked, draw
+from regard.data.augment_config import AugmentConfig
 from regard.data.config import ImageData
 from regard.data.image_examples import ImageExamples
 from regard.data.images import ImageCorpus, prepare_images

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError
+from regard.explain.caption_page import CAPTION_SCRIPTS
 from regard.explain.curves import CURVE_POINTS, samples_over_time, smooth, thin, training_curves
 from regard.explain.document import TEXT_LIMIT, page_file
+from regard.explain.picture_page import PICTURE_SCRIPTS
 from regard.explain.records import AlignmentMap, Report, SearchTree, SentenceResult, TreeNode
 from regard.explain.report import MAP_CELLS, SCRIPTS, render, write_report
 from regard.explain.sentence_page import SENTENCE_SCRIPTS
@@ -347,7 +349,7 @@ def test_records_that_contradict_themselves_are_refused() -> None:
         SearchTree("a", [root, root], 1, 1.0)
 
 
-@pytest.mark.parametrize("scripts", [SCRIPTS, SENTENCE_SCRIPTS])
+@pytest.mark.parametrize("scripts", [SCRIPTS, SENTENCE_SCRIPTS, PICTURE_SCRIPTS, CAPTION_SCRIPTS])
 def test_the_modules_can_be_joined(scripts: tuple[str, ...]) -> None:
     """One inline module is made of many: imports must name what an earlier one exports, and no name may be taken twice."""
     exported: dict[str, set[str]] = {}
@@ -369,4 +371,4 @@ def test_the_modules_can_be_joined(scripts: tuple[str, ...]) -> None:
 
 def test_every_asset_is_used() -> None:
     names = {file.name for file in resources.files("regard.explain").joinpath("page").iterdir()}
-    assert names == {*SCRIPTS, *SENTENCE_SCRIPTS, "report.html", "report.css"}
+    assert names == {*SCRIPTS, *SENTENCE_SCRIPTS, *PICTURE_SCRIPTS, *CAPTION_SCRIPTS, "report.html", "report.css"}

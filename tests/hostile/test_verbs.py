@@ -14,8 +14,12 @@ def verbs(command: typer.core.TyperGroup, prefix: str = "") -> set[str]:
     return names
 
 
+ELSEWHERE = {"caption", "forecast", "export", "import"}
+"""Verbs without random families yet: their bad input is in tests/tasks/caption, tests/tasks/forecast and tests/interop."""
+
+
 def test_every_verb_has_a_sound_command() -> None:
-    assert set(sound_commands()) == verbs(typer.main.get_command(app))
+    assert {*sound_commands(), *ELSEWHERE} == verbs(typer.main.get_command(app))
 
 
 def test_a_sound_command_has_no_problems(server: Server, materials: Materials) -> None:

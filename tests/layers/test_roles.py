@@ -18,7 +18,12 @@ LATER = ("short.weight", "skip", "_mixing")  # of mixers that format 1 did not h
 
 def by_name(name: str, parameter: nn.Parameter) -> bool:
     """Whether the optimiser of format 1 took a parameter for a matrix."""
-    return parameter.dim() == 2 and "embedding" not in name and name != "output" and not name.endswith("table")
+    return (
+        parameter.dim() == 2
+        and "embedding" not in name
+        and name.removeprefix("network.") != "output"
+        and not name.endswith("table")
+    )
 
 
 @pytest.mark.parametrize("case", [*CASES, *LABELLING], ids=lambda case: case.name)

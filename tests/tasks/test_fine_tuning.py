@@ -260,7 +260,9 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
         "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate'"
     )
     for task in ("translat", ["translate"]):
-        assert "'translate', 'generate' or 'classify'" in complaint({"task": task})
+        assert "'translate', 'generate', 'classify', 'classify_images', 'caption' or 'forecast'" in complaint(
+            {"task": task}
+        )
     with pytest.raises(ConfigError, match="a model for task 'translate', not for 'generate'"):
         base_of(parse_settings({"task": "generate", "data": {"text": "book.txt"}, "train": {"start": str(base)}}))
     none = str(tmp_path / "none")

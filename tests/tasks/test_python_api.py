@@ -36,8 +36,8 @@ def explanation(translator: Any) -> regard.Explanation:
         ({"changes": 5}, "changes = 5: must be a list: write changes=[Change(mask='chat')]"),
         ({"changes": [5]}, "changes[0] = 5: must be a regard.explain.what_if.Change"),
         ({"changes": Change(mask="chat")}, "changes = Change("),
-        ({"parts": 3}, "parts = 3: must be a list: write parts=['computation', 'searches']"),
-        ({"parts": "attribution"}, "parts = 'attribution': must be a list: write parts=['computation', 'searches']"),
+        ({"parts": 3}, "parts = 3: must be a list: write parts=['computation', 'mixing']"),
+        ({"parts": "attribution"}, "parts = 'attribution': must be a list: write parts=['computation', 'mixing']"),
     ],
 )
 def test_an_explanation_of_wrong_arguments(translator: Any, options: dict[str, Any], message: str) -> None:

@@ -146,7 +146,14 @@ def _refuse_model_flags(bundle: Path | None, given: dict[str, Any]) -> None:
 
     if bundle is not None:
         raise ConfigError(f"{bundle}: no model is needed to score --hyp; leave out one of the two")
-    defaults = {"beam": BEAM, "alpha": ALPHA, "device": DEVICE, "engine": ENGINE, "precision": PRECISION}
+    defaults = {
+        "beam": BEAM,
+        "alpha": ALPHA,
+        "device": DEVICE,
+        "engine": ENGINE,
+        "precision": PRECISION,
+        "repair": False,
+    }
     for name in (
         "src",
         "text",

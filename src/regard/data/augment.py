@@ -20,45 +20,18 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import Tensor
 
-from regard.settings import Settings
+from regard.data.augment_config import EACH, FIXED, AugmentConfig
 from regard.text.dropout import DropoutStreams
 
 Uniform = NDArray[np.float64]
 """[B] numbers from 0 to 1, one for each picture."""
 
-_FIXED = 8  # random numbers of a picture beside those of its operations: shift 2, flip, crop 3, cutout 2
-_EACH = 2  # of an operation: which one, and how much
 _SHAPES = ("rotate", "shear_x", "shear_y", "move_x", "move_y")
 _LIGHTS = ("brightness", "contrast", "solarize", "posterize", "autocontrast", "invert_half", "none")
 OPERATIONS = (*_SHAPES, *_LIGHTS)
 """The operations that `operations` draws from."""
-
-
-class AugmentConfig(Settings):
-    """Random changes of training pictures. What they do to a label is yours to judge: a mirrored digit is another sign."""
-
-    shift: int = Field(default=2, ge=0, le=64)
-    """Pixels that a picture is moved at most, in each direction; what comes in is black."""
-    flip: bool = False
-    """Mirror every second picture, left to right."""
-    crop: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Share of the area that is cut away at most; the rest is enlarged."""
-    operations: int = Field(default=0, ge=0, le=8)
-    """Random operations on each picture (RandAugment): turn, shear, move, brightness, contrast, solarize, posterize .."""
-    magnitude: float = Field(default=0.5, ge=0.0, le=1.0)
-    """How strong these operations are."""
-    mixup: float = Field(default=0.0, ge=0.0, le=4.0)
-    """Parameter of the Beta distribution that mixes each picture with another; 0: no mixing."""
-    cutout: int = Field(default=0, ge=0, le=512)
-    """Pixels on a side of the square that is blanked out in each picture; 0: none."""
-
-    @property
-    def draws(self) -> int:
-        """Random numbers of one picture."""
-        return _FIXED + _EACH * self.operations
 
 
 @dataclass(frozen=True)
@@ -159,7 +132,7 @@ def _warped(
 def _operations(config: AugmentConfig, draws: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], Uniform]]:
     """For each round of operations: [B] which one, and [B] how much, from -magnitude to magnitude."""
     rounds = []
-    for place in range(_FIXED, _FIXED + _EACH * config.operations, _EACH):
+    for place in range(FIXED, FIXED + EACH * config.operations, EACH):
         which = np.minimum((draws[:, place] * len(OPERATIONS)).astype(np.int64), len(OPERATIONS) - 1)
         rounds.append((which, (2 * draws[:, place + 1] - 1) * config.magnitude))
     return rounds

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.augment import AugmentConfig, augmented, blanked, draw
+from regard.data.augment import augmented, blanked, draw
+from regard.data.augment_config import AugmentConfig
 from regard.data.batches import Batch
 from regard.data.examples import Numbers, first_few
 from regard.data.images import ImageCorpus, pixel_tensor

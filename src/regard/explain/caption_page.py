@@ -15,7 +15,7 @@ from regard.explain.sentence_page import check_output
 from regard.files import to_json_line, write_whole
 
 DATA_FORMAT = 1
-SCRIPTS = ("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "maps.js", "wordmaps.js", "caption.js")
+CAPTION_SCRIPTS = ("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "maps.js", "wordmaps.js", "caption.js")
 ACROSS = 5  # maps in a row of the figure
 INCHES = 1.7  # on a side of a map
 
@@ -38,7 +38,7 @@ def to_data(explanations: Sequence[CaptionExplanation], *, packed: bool = False)
 
 def render_captioned(explanations: Sequence[CaptionExplanation]) -> str:
     """The whole page as a string that can be encoded as UTF-8."""
-    return document(explanations[0].picture.name, to_data(explanations, packed=True), SCRIPTS)
+    return document(explanations[0].picture.name, to_data(explanations, packed=True), CAPTION_SCRIPTS)
 
 
 def draw_captioned(explanations: Sequence[CaptionExplanation], path: Path) -> None:

@@ -211,7 +211,7 @@ def step_decoder(
     state: DecoderState,
     hypotheses: int,
     *,
-    mask: Float[Tensor, "H T S"] | None,
+    mask: Float[Tensor, "H T K"] | None,
     source: Sequence[KeyValueCache] | None = None,
     source_mask: Float[Tensor, "B 1 1 S"] | None = None,
     probe: Probe | None = None,

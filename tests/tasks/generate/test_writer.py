@@ -321,7 +321,7 @@ def test_a_counted_bundle_comes_back(words: Tokenizer, tmp_path: Path, options: 
     about = describe(path, bundle_classes())
     assert about["task"] == "generate"
     assert about["parameters"]["total"] == sum(table.numel() for table in writer.network.tables().values())
-    with pytest.raises(ConfigError, match="runs on torch"):
+    with pytest.raises(ConfigError, match="only translators have other engines than torch"):
         load_served(path, engine="ct2")
     with pytest.raises(BundleError, match=r"its task is to generate, not to translate; use `regard generate`"):
         load_translator(path)

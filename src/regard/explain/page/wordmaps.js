@@ -2,7 +2,7 @@
 import { arrayOf } from "./arrays.js";
 import { draw, make } from "./dom.js";
 import { exact } from "./format.js";
-import { captioned, mapView, picture } from "./maps.js";
+import { mapView, picture, withCaption } from "./maps.js";
 
 const MAP_SIDE = 132; // pixels across
 
@@ -32,9 +32,9 @@ function wordMapRow(shown, grid, at) {
       scale: Math.max(...above, even), side: MAP_SIDE, tell: (value) => `${exact(value)} above an even share`,
     });
     view.append(marks(shown, values, grid, region && region[0] === word ? region[2] : []));
-    return captioned(view, word);
+    return withCaption(view, word);
   });
-  return make("div", { class: "word-maps" }, captioned(picture(shown.png, shown.name, MAP_SIDE), "the picture"), maps);
+  return make("div", { class: "word-maps" }, withCaption(picture(shown.png, shown.name, MAP_SIDE), "the picture"), maps);
 }
 
 // All words of a picture by the weights of the model's config, or by one head that a list chooses.

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.bundle.config import BundleSettings
 from regard.bundle.pictures import PICTURE_SETTINGS, PictureFormat
-from regard.data.augment import AugmentConfig
+from regard.data.augment_config import AugmentConfig
 from regard.data.config import ImageData
 from regard.models.config import PICTURE_CLASSIFIERS, ModelConfig, VisionConfig
 from regard.models.shapes import Shapes, picture_classifier_shapes
