@@ -1,6 +1,7 @@
 """Labelled pictures: every form gives the same corpus, prepared once; and what users get wrong."""
 
 import gzip
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,22 @@ def test_files_that_are_no_pictures_are_refused(tmp_path: Path) -> None:
     Image.new("L", (8, 8)).save(flat / "a.png")
     with pytest.raises(DataError, match="1 pictures, but in no folder of a class"):
         open_pictures(flat, "train")
+
+
+def test_damaged_and_unusual_compressions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, images=np.zeros((20, 8, 8), np.uint8), labels=np.arange(20) % 2)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"images.npy")
+    content[place + 30 : place + 50] = b"\xff" * 20
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a.npz: a damaged .npz file"):
+        open_pictures(path, "train")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("images.npy", b"x")
+        archive.writestr("labels.npy", b"x")
+    with pytest.raises(DataError, match=r"a.npz: images: compressed in another way"):
+        open_pictures(path, "train")
 
 
 def test_damaged_idx_files_are_refused(tmp_path: Path) -> None:

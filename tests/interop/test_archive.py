@@ -89,6 +89,36 @@ def understated_size(path: Path) -> None:
     path.write_bytes(content)
 
 
+def compressed(kind: int, damaged: bool = False) -> Callable[[Path], None]:
+    """An entry that another method than deflate has packed."""
+
+    def attack(path: Path) -> None:
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("zeros", bytes(1 << 20), kind)
+        if damaged:
+            content = bytearray(path.read_bytes())
+            content[content.index(b"zeros") + 20] ^= 0xFF
+            path.write_bytes(content)
+
+    return attack
+
+
+def other_directory(path: Path) -> None:
+    """Sizes of 64 bits in two records: a small one where the locator points, and a huge one where `zipfile` looks."""
+    content = path.read_bytes()
+    small, huge = (struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, n, n, n, 0) for n in (1, 1 << 30))
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(content) - 22, 1)
+    path.write_bytes(content[:-22] + small + huge + locator + content[-22:])
+
+
+def huge_directory(path: Path, comment: int = 0) -> None:
+    """A directory of 1 GB, by its record of 64 bits; the longest comment moves that record as far away as it can be."""
+    content = path.read_bytes()
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, 1 << 30, 0)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(content) - 22, 1)
+    path.write_bytes(content[:-22] + record + locator + content[-22:] + bytes(comment))
+
+
 ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "traversal": (added("../evil.txt"), "leads out of the directory"),
     "deep traversal": (added("a/../../evil.txt"), "leads out of the directory"),
@@ -104,6 +134,11 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "two bundles": (two_bundles, "2 manifest.json at its top"),
     "changed weights": (changed_weights, "model.safetensors"),
     "changed config": (changed_config, "config.json: content does not match its SHA-256"),
+    "bzip2": (compressed(zipfile.ZIP_BZIP2), "compressed in another way"),
+    "lzma": (compressed(zipfile.ZIP_LZMA, damaged=True), "compressed in another way"),
+    "two records of the directory": (other_directory, "not where it states"),
+    "huge directory": (huge_directory, "1,073,741,824 bytes"),
+    "huge directory, far": (lambda path: huge_directory(path, 65_536), "1,073,741,824 bytes"),
     "size that lies": (understated_size, "zeros"),
 }
 
@@ -135,6 +170,16 @@ def test_a_folder_in_a_zip_file_is_a_bundle_too(pre_norm: Path, tmp_path: Path) 
         for file in sorted(pre_norm.iterdir()):
             archive.write(file, f"pre/{file.name}")
     assert (unpacked(path) / "config.json").read_bytes() == (pre_norm / "config.json").read_bytes()
+
+
+def test_sizes_of_64_bits_are_read(packed: Path) -> None:
+    """As files of more than 4 GB have them."""
+    content = packed.read_bytes()
+    entries, length, place = struct.unpack("<HII", content[-12:-2])
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, entries, entries, length, place)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(content) - 22, 1)
+    packed.write_bytes(content[:-22] + record + locator + content[-22:])
+    assert (unpacked(packed) / "config.json").exists()
 
 
 def test_a_file_that_is_no_zip_file(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import ctranslate2
@@ -15,6 +16,9 @@ import regard
 from regard.cli.main import app
 from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import STAGING_MARK
+from regard.interop.card import _PURPOSES, CardFacts, model_card
+from regard.tasks.bundles import bundle_classes
+from regard.tasks.load import open_given
 from tasks.bundles import TEXTS, random_bundle
 
 
@@ -182,3 +186,14 @@ def test_the_model_card_is_one_of_the_hub(pre_norm: Path, tmp_path: Path) -> Non
     assert card.data.license == "apache-2.0"
     assert card.data.pipeline_tag == "translation"
     assert card.data.library_name == "regard"
+
+
+def test_every_task_has_a_true_card(pre_norm: Path) -> None:
+    assert set(_PURPOSES) == set(bundle_classes())
+    bundle = open_given(pre_norm)
+    config = bundle.config.model_copy(update={"task": "classify_images"})
+    card = model_card(replace(bundle, config=config), "regard", CardFacts())
+    assert 'pipeline_tag: "image-classification"' in card
+    assert "A model to classify pictures" in card
+    assert "| training pictures |" in card
+    assert "text" not in card

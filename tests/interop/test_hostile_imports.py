@@ -5,6 +5,7 @@ import os
 import pickle
 import struct
 import tracemalloc
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,19 @@ def pickled(content: object) -> Callable[[Path], None]:
 def end_outside(path: Path) -> None:
     (path / "generation_config.json").unlink()
     config(eos_token_id=10**6)(path)
+
+
+def pad_outside(path: Path) -> None:
+    (path / "generation_config.json").unlink()
+    config(pad_token_id=10**6, decoder_start_token_id=0)(path)
+
+
+def damaged_pickle(path: Path) -> None:
+    """A pickle that takes more from its stack than is there."""
+    (path / "model.safetensors").unlink()
+    with zipfile.ZipFile(path / "pytorch_model.bin", "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02R.")
+        archive.writestr("archive/version", b"3\n")
 
 
 class Evil:
@@ -143,6 +157,14 @@ ATTACKS: dict[str, tuple[Callable[[Path], None], str]] = {
     "an end mark outside": (end_outside, "eos_token_id"),
     "a pickle of code": (pickled({"w": Evil()}), "could run as a program"),
     "a pickle that is no zip file": (plain_pickle, "not a zip file"),
+    "a damaged pickle": (damaged_pickle, "could run as a program"),
+    "a huge tensor of one number": (
+        pickled({"w": torch.zeros(1).expand(1 << 20, 2048)}),
+        "w is sparse, or larger than",
+    ),
+    "a sparse tensor": (pickled({"w": torch.eye(3).to_sparse()}), "w is sparse, or larger than"),
+    "padding outside": (pad_outside, "pad_token_id = 1000000 is outside of the vocabulary"),
+    "a number for barred words": (config(bad_words_ids=5), "bad_words_ids = 5: expected a list"),
     "a pickle of something else": (pickled([1, 2]), "not a dictionary of tensors"),
     "a pickle named safetensors": (pickle_named_safetensors, "not a readable safetensors file"),
     "a huge header": (huge_header, "not a readable safetensors file"),

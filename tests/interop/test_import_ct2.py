@@ -95,11 +95,12 @@ def test_a_model_of_opennmt_gives_the_same_outputs(options: dict[str, Any], tmp_
             assert finished >= 5
 
 
-def test_int8_is_dequantised(tmp_path: Path) -> None:
-    directory, whole = opennmt_directory(tmp_path / "int8", "int8"), opennmt_directory(tmp_path / "float32")
-    regard.import_model(directory, tmp_path / "b8")
+@pytest.mark.parametrize("quantization", ["int8", "int16"])
+def test_integers_are_dequantised(quantization: str, tmp_path: Path) -> None:
+    directory, whole = opennmt_directory(tmp_path / "ct2", quantization), opennmt_directory(tmp_path / "float32")
+    regard.import_model(directory, tmp_path / "small")
     regard.import_model(whole, tmp_path / "b")
-    ours, expected = (regard.load(tmp_path / name, engine="torch").network.state_dict() for name in ("b8", "b"))
+    ours, expected = (regard.load(tmp_path / name, engine="torch").network.state_dict() for name in ("small", "b"))
     assert ours.keys() == expected.keys()
     for name, tensor in ours.items():
         torch.testing.assert_close(tensor, expected[name], atol=1e-2, rtol=0)
@@ -126,6 +127,33 @@ def test_two_vocabularies_come_back(tmp_path: Path) -> None:
     assert [one.tokens for one in ours] == [one.tokens for one in theirs]
 
 
+def with_number(content: bytes, name: str, value: float) -> bytes:
+    """The file with one more variable, a single number; it replaces a variable of this name."""
+    title = name.encode() + b"\0"
+    variable = struct.pack("<H", len(title)) + title + struct.pack("<BBIf", 0, 0, 4, value)
+    [count] = struct.unpack("<I", content[26:30])
+    assert content[-4:] == bytes(4), "no aliases"
+    return content[:26] + struct.pack("<I", count + 1) + content[30:-4] + variable + content[-4:]
+
+
+def test_one_table_of_two_vocabularies_is_not_joint(pre_norm: Path, tmp_path: Path) -> None:
+    """The rows of one table may be other pieces on each side."""
+    regard.export(pre_norm, tmp_path / "ct2", to="ct2")
+    shared = tmp_path / "ct2" / "shared_vocabulary.json"
+    pieces = json.loads(shared.read_text(encoding="utf-8"))
+    regard.import_model(tmp_path / "ct2", tmp_path / "joint")
+    place = len(pieces) // 2
+    swapped = [*pieces[:place], pieces[place + 1], pieces[place], *pieces[place + 2 :]]
+    for side, names in (("source", pieces), ("target", swapped)):
+        (shared.parent / f"{side}_vocabulary.json").write_text(json.dumps(names), encoding="utf-8")
+    shared.unlink()
+    regard.import_model(tmp_path / "ct2", tmp_path / "two")
+    joint, two = (regard.load(tmp_path / name, engine="torch").tokenizers for name in ("joint", "two"))
+    assert joint.joint
+    assert not two.joint
+    assert two.target.vocabulary.pieces[place] == swapped[place]
+
+
 def test_hostile_files_are_refused(tmp_path: Path) -> None:
     directory = opennmt_directory(tmp_path / "ct2")
     sound = (directory / "model.bin").read_bytes()
@@ -139,6 +167,9 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
             "decoder_layers = 0",
         ),
         (b"", "ends too early"),
+        (with_number(sound, "decoder/embeddings/weight", 1.0), "decoder/embeddings/weight is one number"),
+        (with_number(sound, "encoder/num_heads", float("nan")), "num_heads = nan is not a number"),
+        (with_number(sound, "encoder/layer_0/ffn/linear_0/weight_scale", 2.0), "linear_0/weight_scale' belongs to"),
     ]
     for number, (content, reason) in enumerate(attacks):
         (directory / "model.bin").write_bytes(content)

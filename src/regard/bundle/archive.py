@@ -23,8 +23,10 @@ from regard.files import cache_directory, disk_errors, remove_whole
 from regard.foreign import open_regular, refuse_exhausted
 
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_END, _END64 = b"PK\x05\x06", b"PK\x06\x07"
-_LONGEST_COMMENT = 65_535
+_END, _LOCATOR64, _END64 = b"PK\x05\x06", b"PK\x06\x07", b"PK\x06\x06"
+_END_BYTES, _LOCATOR64_BYTES, _END64_BYTES = 22, 20, 56
+_LONGEST_COMMENT = 65_536
+"""As far as `zipfile` looks for the end record."""
 DIRECTORY_BYTES = 1 << 20
 """The largest directory of a zip file, which is read into memory."""
 MOST_ENTRIES = 1_000
@@ -163,23 +165,24 @@ def _is_sound(entry: Path) -> bool:
 def _check_directory(path: Path, stream: BufferedReader) -> int:
     """The size of the file. Refused is a directory of entries that is too large to be read into memory."""
     size = stream.seek(0, 2)
-    stream.seek(max(0, size - _LONGEST_COMMENT - 22 - 20))
+    first = max(0, size - _LONGEST_COMMENT - _END_BYTES - _LOCATOR64_BYTES - _END64_BYTES)
+    stream.seek(first)
     tail = stream.read()
     stream.seek(0)
     place = tail.rfind(_END)
-    if place < 0 or len(tail) - place < 22:
+    if place < 0 or len(tail) - place < _END_BYTES:
         raise BundleError(f"{path}: damaged: not a zip file, or cut off; copy it again")
     entries, length = (
         struct.unpack("<H", tail[place + 10 : place + 12])[0],
         struct.unpack("<I", tail[place + 12 : place + 16])[0],
     )
-    if place >= 20 and tail[place - 20 : place - 16] == _END64:  # sizes of 64 bits, for files of more than 4 GB
-        [start] = struct.unpack("<Q", tail[place - 12 : place - 4])
-        stream.seek(min(start, size))
-        record = stream.read(56)
-        stream.seek(0)
-        if len(record) < 56:
-            raise BundleError(f"{path}: damaged: the directory of the zip file is cut off; copy it again")
+    locator = tail[max(0, place - _LOCATOR64_BYTES) : place]
+    if locator.startswith(_LOCATOR64):  # sizes of 64 bits, for files of more than 4 GB
+        start = place - _LOCATOR64_BYTES - _END64_BYTES  # `zipfile` reads it here, whatever the locator states
+        record = tail[max(0, start) : max(0, start) + _END64_BYTES]
+        [stated] = struct.unpack("<Q", locator[8:16])
+        if start < 0 or stated != first + start or not record.startswith(_END64):
+            raise BundleError(f"{path}: damaged: the directory of the zip file is not where it states; {_MEND}")
         entries, length = struct.unpack("<Q", record[32:40])[0], struct.unpack("<Q", record[40:48])[0]
     if entries > MOST_ENTRIES or length > DIRECTORY_BYTES:
         raise BundleError(
@@ -189,7 +192,7 @@ def _check_directory(path: Path, stream: BufferedReader) -> int:
 
 
 def _check_entries(archive: Archive, size: int) -> None:
-    """Refuse names outside of the directory, links, devices, passwords, and more bytes than such a file can hold."""
+    """Refuse names outside of the directory, links, devices, other compressions, passwords, and more bytes than such a file can hold."""
     seen: set[str] = set()
     if len(archive.entries) > MOST_ENTRIES:
         raise archive.damaged(f"{len(archive.entries):,} files, {MOST_ENTRIES:,} are the most")
@@ -200,6 +203,11 @@ def _check_entries(archive: Archive, size: int) -> None:
             raise archive.damaged(f"the name {name!r} leads out of the directory")
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise archive.damaged(f"{name} is a link or a device, not a file")
+        if entry.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):  # others unpack more than is asked for
+            raise archive.damaged(f"{name} is compressed in another way than deflate")
         if entry.flag_bits & 1:
             raise archive.damaged(f"{name} has a password")
         if name.casefold() in seen:

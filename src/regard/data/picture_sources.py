@@ -14,6 +14,7 @@ import hashlib
 import io
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ Role = Literal["train", "test"]
 MOST_ARRAY_BYTES = 8 << 30
 """Bytes of an array of pictures, unpacked. More pictures belong into a folder, which is read one by one."""
 _UBYTE, _IMAGE_DIMENSIONS = 8, (3, 4)
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(NotImplementedError, RuntimeError, UnicodeDecodeError),
+)
+"""What `zipfile` raises for a damaged file."""
 _IDX_PARTS = {"train": ("train",), "test": ("t10k", "test")}
 
 
@@ -158,13 +164,16 @@ def _npz(path: Path, role: Role) -> PictureSource:
                 )
             pixels, labels = (_array(archive, names[name], f"{path}: {name}") for name in chosen)
             named = _array(archive, names["label_names"], f"{path}: label_names") if "label_names" in names else None
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         raise DataError(f"{path}: a damaged .npz file ({error}); get it again") from None
     return _arrays(path, pixels, labels, chosen[0], named)
 
 
 def _array(archive: zipfile.ZipFile, member: str, name: str) -> NDArray[Any]:
-    if archive.getinfo(member).file_size > MOST_ARRAY_BYTES:
+    entry = archive.getinfo(member)
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(f"{name}: compressed in another way than deflate; write it with numpy.savez_compressed")
+    if entry.file_size > MOST_ARRAY_BYTES:
         raise DataError(f"{name}: more than {MOST_ARRAY_BYTES >> 30} GB; put so many pictures into folders")
     try:
         array: NDArray[Any] = np.load(io.BytesIO(archive.read(member)), allow_pickle=False)

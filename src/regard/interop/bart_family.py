@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.config import Languages
+from regard.errors import BundleError
 from regard.interop.foreign_config import ForeignConfig, is_barred, mark_of
 from regard.interop.foreign_tokenizers import read_tokenizers
 from regard.interop.foreign_weights import ForeignWeights
@@ -56,6 +57,10 @@ def import_bart_family(directory: Path, config: ForeignConfig, languages: Langua
     bias = _output_bias(weights, target_rows)
     generation = ForeignConfig.read_optional(directory / "generation_config.json")
     pad = mark_of(config, generation, "pad_token_id")
+    if pad >= target_rows:
+        raise BundleError(
+            f"{config.path}: pad_token_id = {pad} is outside of the vocabulary of {target_rows} pieces; save the model again"
+        )
     barred = pad if is_barred(generation, config, pad) or bool(bias is not None and bias[pad] < _NEVER) else None
     end, start = mark_of(config, generation, "eos_token_id"), mark_of(config, generation, "decoder_start_token_id", pad)
     arrangements = tuple(
@@ -70,7 +75,7 @@ def import_bart_family(directory: Path, config: ForeignConfig, languages: Langua
         )
         for side in (source, target)
     )
-    joint = shared and arrangements[0].record == arrangements[1].record and source.model == target.model
+    joint = shared and arrangements[0] == arrangements[1] and source.model == target.model
     has_bias = bias is not None and bool(arrangements[1].outputs(bias).any())
     sizes = (len(arrangements[0].record.pieces), len(arrangements[1].record.pieces))
     settings = {**_settings(config, model_type), "tie": tied, "output_bias": has_bias}

@@ -18,8 +18,29 @@ from regard.tasks.run_files import read_metrics
 from regard.tasks.runs import METRICS_FILE, is_run
 
 CARD = "README.md"
-_PIPELINES = {"translate": "translation", "generate": "text-generation", "classify": "text-classification"}
-_DATA_FILES = ("src", "tgt", "pairs", "texts", "labelled", "test_src", "test_tgt")
+
+
+@dataclass(frozen=True)
+class _Purpose:
+    """The words of a card for a task."""
+
+    pipeline: str
+    """The task by its name on the hub."""
+    verb: str
+    """What the model is there to do."""
+    data: str = "text"
+    """What it was trained on."""
+
+
+_PURPOSES = {
+    "translate": _Purpose("translation", "translate"),
+    "generate": _Purpose("text-generation", "generate text"),
+    "classify": _Purpose("text-classification", "classify text"),
+    "classify_images": _Purpose("image-classification", "classify pictures", "pictures"),
+    "caption": _Purpose("image-to-text", "caption pictures", "pictures"),
+    "forecast": _Purpose("time-series-forecasting", "forecast time series", "series"),
+}
+_DATA_FILES = ("src", "tgt", "pairs", "text", "labelled", "images", "captions", "series")
 _USE = {
     "regard": 'import regard\n\nmodel = regard.load("{name}")',
     "transformers": (
@@ -58,7 +79,7 @@ def model_card(bundle: OpenBundle, library: str, facts: CardFacts) -> str:
         "language": [code for code in (languages.source, languages.target) if code] or None,
         "license": facts.licence,
         "library_name": library,
-        "pipeline_tag": _PIPELINES.get(config.task),
+        "pipeline_tag": _purpose(config.task).pipeline or None,
         "tags": ["regard", config.task],
         "model-index": _results(bundle.name, config.task, metrics, scores) if scores else None,
     }
@@ -75,15 +96,16 @@ def _body(
     scores: list[str],
     data: list[str],
 ) -> Iterator[str]:
-    config = bundle.config
+    config, purpose = bundle.config, _purpose(bundle.config.task)
     pair = [language_name(code) for code in (languages.source, languages.target) if code]
     yield f"# {_plain(bundle.name)}\n"
-    yield f"A model to {config.task}{': ' + _plain(' to '.join(pair)) if pair else ''}. Trained with regard {_plain(config.regard)}.\n"
+    between = f": {_plain(' to '.join(pair))}" if pair else ""
+    yield f"A model to {_plain(purpose.verb)}{between}. Trained with regard {_plain(config.regard)}.\n"
     yield f"```python\n{_USE[library].format(name=_plain(bundle.name))}\n```\n"
     yield "| | |\n| --- | --- |"
     yield f"| network | {_network(config)} |"
     yield f"| parameters | {_parameters(config)} |"
-    yield f"| training text | {', '.join(data) or 'not recorded'} |"
+    yield f"| training {purpose.data} | {', '.join(data) or 'not recorded'} |"
     if isinstance(metrics.get("seconds"), int | float):
         yield f"| training time | {metrics['seconds'] / 60:,.1f} minutes, {metrics.get('steps') or '?'} steps |"
     yield f"| licence | {_plain(facts.licence or 'not stated: ask who gave you the model')} |\n"
@@ -96,12 +118,17 @@ def _body(
             yield f"| {METRICS[name].heading} | {metrics[name]:.2f} | {f'`{_plain(signature)}`' if signature else ''} |"
         yield ""
     yield "## Limits\n"
-    yield "It knows the kind of text that it was trained on. Other text may be answered fluently and wrongly."
+    yield f"It knows the kind of {purpose.data} that it was trained on. Its answers to other {purpose.data} may look right and be wrong."
     yield "Check its answers before others rely on them."
     reach = config.reach
-    if reach is not None:
+    if reach is not None and purpose.data == "text":
         yield f"It reads at most {reach:,} tokens at once."
     yield ""
+
+
+def _purpose(task: str) -> _Purpose:
+    """The words for a task; those of an extension's task are its name."""
+    return _PURPOSES.get(task, _Purpose("", task, "data"))
 
 
 def _of_run(bundle: OpenBundle) -> tuple[Mapping[str, Any], list[str]]:
@@ -123,7 +150,7 @@ def _results(name: str, task: str, metrics: Mapping[str, Any], scores: list[str]
     test_set = str(metrics.get("set") or "test")
     values = [{"type": score, "value": metrics[score], "name": METRICS[score].heading} for score in scores]
     result = {
-        "task": {"type": _PIPELINES.get(task, task)},
+        "task": {"type": _purpose(task).pipeline or task},
         "dataset": {"name": test_set, "type": test_set},
         "metrics": values,
     }

@@ -4,7 +4,8 @@
     each variable: name | uint8 rank | uint32 sizes | uint8 type | uint32 bytes | the numbers
     uint32 aliases | each alias: name | name of the variable
 
-A name is uint16 its length with the zero byte at its end. Integers of 8 bits have a scale a row: they are dequantised.
+A name is uint16 its length with the zero byte at its end. Integers of 8 bits have a scale a row, those of 16 bits one scale:
+they are dequantised.
 """
 
 import math
@@ -30,7 +31,7 @@ _SPECIFICATION = "TransformerSpec"
 _MOST_VARIABLES = 100_000
 _LONGEST_NAME = 512
 _TYPES = {0: ("<f4", 4), 1: ("i1", 1), 2: ("<i2", 2), 3: ("<i4", 4), 4: ("<f2", 2), 5: ("<u2", 2)}  # 5 is bfloat16
-_INT8, _BFLOAT16 = 1, 5
+_QUANTISED, _BFLOAT16 = (1, 2), 5
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,13 @@ class Ct2File:
             raise BundleError(f"{self.path}: no variable {name!r}; it is not a Transformer that can be imported")
         return self._variables[self.variable(name)].shape
 
+    def size(self, name: str, axis: int) -> int:
+        """One size of a variable; a `BundleError` if it is a single number."""
+        shape = self.shape(name)
+        if not shape:
+            raise BundleError(f"{self.path}: {name} is one number, not a table; convert the model again")
+        return shape[axis]
+
     def number(self, name: str, default: int) -> int:
         """A single integer."""
         if name not in self:
@@ -72,7 +80,12 @@ class Ct2File:
         values = self._read(name)
         if values.size != 1:
             raise BundleError(f"{self.path}: {name} is not one number")
-        return int(values.reshape(-1)[0])
+        value = values.reshape(-1)[0]
+        if not math.isfinite(value):
+            raise BundleError(
+                f"{self.path}: {name} = {value} is not a number that can be used; convert the model again"
+            )
+        return int(value)
 
     def read(self, name: str, shape: Shape) -> "NDArray[np.float32]":
         """A variable of this shape in float32."""
@@ -83,7 +96,7 @@ class Ct2File:
                 f"{self.path}: {name} is {list(self.shape(name))}, its other variables ask for {list(shape)}"
             )
         values: Any = self._read(name).astype(np.float32)
-        if self._variables[self.variable(name)].kind == _INT8:
+        if self._variables[self.variable(name)].kind in _QUANTISED:
             scale = self._read(f"{self.variable(name)}_scale").astype(np.float32).reshape(-1, *[1] * (len(shape) - 1))
             if scale.size not in (1, shape[0]) or not scale.all():
                 raise BundleError(f"{self.path}: the scales of {name} do not fit it")

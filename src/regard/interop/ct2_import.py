@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}
 _GATED = {1: "geglu", 2: "swiglu"}
 _HARMLESS = (
-    *("alignment_heads", "alignment_layer", "embeddings_merge", "weight_scale", "alibi_use_positive_positions"),
+    *("alignment_heads", "alignment_layer", "embeddings_merge", "alibi_use_positive_positions"),
     *("num_heads", "pre_norm", "activation", "scale_embeddings", "start_from_zero_embedding", "scale_alibi"),
     *("alibi", "multi_query_attention", "relative_attention_max_distance"),
 )
@@ -45,7 +45,7 @@ def import_ctranslate2(directory: Path, spm: tuple[Path, Path], languages: Langu
     names = ["encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"]
     if names[0] not in file:
         names[0] = "encoder/embeddings/weight"
-    width = file.shape(names[1])[-1]
+    width = file.size(names[1], -1)
     for name, pieces in zip(names, (*vocabularies, vocabularies[1]), strict=True):
         if file.shape(name) != (len(pieces), width):
             raise BundleError(
@@ -54,7 +54,8 @@ def import_ctranslate2(directory: Path, spm: tuple[Path, Path], languages: Langu
     arrangements = [_arranged(config, pieces) for pieces in vocabularies]
     tied = file.variable(names[2]) == file.variable(names[1])
     models = [_spm(path) for path in spm]
-    joint = file.variable(names[0]) == file.variable(names[1]) and tied and models[0] == models[1]
+    one_table = file.variable(names[0]) == file.variable(names[1]) and tied
+    joint = one_table and arrangements[0] == arrangements[1] and models[0] == models[1]
     tables = [_positions(file, side, width) for side in ("encoder", "decoder")]
     settings = {**_settings(file, config, tables), "tie": tied}
     sizes = (len(vocabularies[0]) + 1, len(vocabularies[1]) + 1)
@@ -112,9 +113,9 @@ def _settings(file: Ct2File, config: ForeignConfig, tables: "list[NDArray[np.flo
     return {
         "layers": layers[0],
         "decoder_layers": layers[1],
-        "width": file.shape("decoder/embeddings/weight")[-1],
+        "width": file.size("decoder/embeddings/weight", -1),
         "heads": file.number("encoder/num_heads", 8),
-        "feed_forward": file.shape("encoder/layer_0/ffn/linear_0/weight")[0],
+        "feed_forward": file.size("encoder/layer_0/ffn/linear_0/weight", 0),
         "norm": "pre" if file.number("encoder/pre_norm", 1) else "post",
         "norm_kind": "layer" if "encoder/layer_0/ffn/layer_norm/beta" in file else "rms",
         "norm_epsilon": config.get("layer_norm_epsilon", float, 1e-5),
@@ -173,7 +174,7 @@ def _positions(file: Ct2File, side: str, width: int) -> "NDArray[np.float32]":
 
     name = f"{side}/position_encodings/encodings"
     if name in file:
-        return file.read(name, (file.shape(name)[0], width))
+        return file.read(name, (file.size(name, 0), width))
     step = np.log(10000.0) / (width // 2 - 1)
     angles = np.arange(1, POSITIONS + 1)[:, None] * np.exp(-step * np.arange(width // 2))
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)

@@ -80,4 +80,10 @@ def mark_of(config: ForeignConfig, generation: ForeignConfig, key: str, default:
 
 def is_barred(generation: ForeignConfig, config: ForeignConfig, pad: int) -> bool:
     """Whether padding is among the outputs that are never generated."""
-    return any([pad] in (holder.raw("bad_words_ids") or []) for holder in (generation, config))
+    barred = False
+    for holder in (generation, config):
+        words = holder.raw("bad_words_ids")
+        if words is not None and not isinstance(words, list):
+            raise holder.refused("bad_words_ids", "expected a list of lists of ids; save the model again")
+        barred = barred or [pad] in (words or [])
+    return barred

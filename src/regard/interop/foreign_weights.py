@@ -3,7 +3,9 @@
 The header is read first, so that shapes are compared before memory is taken. What is read is at most as large as the file.
 """
 
+import os
 import pickle
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ from regard.bundle.archive import open_archive
 from regard.bundle.header import header_of, read_header
 from regard.bundle.manifest import reading
 from regard.bundle.tensors import tensors_of
-from regard.errors import BundleError, is_out_of_memory
+from regard.errors import BundleError, is_out_of_memory, shown
 from regard.foreign import open_regular
 from regard.models.shapes import Shape
 
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 WEIGHTS, PICKLED, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
+_DAMAGED = (
+    *(pickle.UnpicklingError, RuntimeError, ValueError, LookupError, EOFError, TypeError),
+    *(AttributeError, AssertionError, struct.error, OverflowError),
+)
+"""What torch's loader raises for a file that it does not read."""
 
 
 class ForeignWeights:
@@ -94,9 +101,10 @@ class ForeignWeights:
         with open_archive(self.path):  # names, kinds and sizes of its entries
             pass
         with reading(self.path), open_regular(self.path, root=self._directory) as file:
+            size = os.fstat(file.fileno()).st_size
             try:
                 values = torch.load(file, map_location="cpu", weights_only=True)
-            except (pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, TypeError) as error:
+            except _DAMAGED as error:
                 if is_out_of_memory(error):
                     raise
                 raise BundleError(
@@ -105,7 +113,21 @@ class ForeignWeights:
                 ) from None
         if not isinstance(values, dict) or not all(isinstance(value, torch.Tensor) for value in values.values()):
             raise BundleError(f"{self.path}: not a dictionary of tensors; save the model as {WEIGHTS}")
+        other = next((name for name, value in values.items() if not _is_plain(value, size)), None)
+        if other is not None:
+            raise BundleError(
+                f"{self.path}: {shown(other)} is sparse, or larger than what is stored of it; save the model as {WEIGHTS}"
+            )
         return {str(name): value for name, value in values.items()}
+
+
+def _is_plain(tensor: "Tensor", size: int) -> bool:
+    """Whether a tensor of a file of this size holds no more numbers than were stored."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu":
+        return False
+    return tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes() <= size
 
 
 def _weights_file(directory: Path) -> Path:
