@@ -169,3 +169,30 @@ def test_times_that_are_written_in_several_ways() -> None:
         5,
         1,
     ]
+
+
+@pytest.mark.parametrize(("name", "season"), [("us", 1000), ("500ms", 2), ("10ms", 100), ("1500ms", 1), ("s", 60)])
+def test_frequencies_below_a_second_have_a_name(name: str, season: int) -> None:
+    frequency = Frequency.parse(name)
+    assert frequency.name == name
+    assert frequency.season == season
+    first = datetime(2020, 1, 1)
+    assert find_frequency([frequency.after(first, step) for step in range(4)]) == frequency
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("0h", "not one of"), ("00h", "not one of"), ("MS", "write m for months")]
+)
+def test_frequencies_that_are_refused(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Frequency.parse(name)
+
+
+def test_a_few_rows_have_the_frequency_of_the_model(tmp_path: Path) -> None:
+    weekdays = written(tmp_path, "date,a\n2024-01-01,1\n2024-01-02,2\n2024-01-03,3\n")
+    assert read_series(weekdays, SeriesForm(expected="b")).frequency == Frequency.parse("b")
+    one = written(tmp_path, "date,a\n2024-01-01,1\n")
+    assert read_series(one, SeriesForm(expected="h")).series[0].values.tolist() == [1]
+    for other in ("h", "w", "m", "step"):
+        with pytest.raises(DataError, match=f"s.csv: its times are d apart, and the model forecasts steps of {other}"):
+            read_series(written(tmp_path, WIDE), SeriesForm(expected=other))

@@ -16,13 +16,21 @@ Time = datetime | int
 Unit = Literal["step", "microsecond", "business", "month"]
 
 _DAY = 86_400_000_000
-_FIXED = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": _DAY, "w": 7 * _DAY}  # microseconds
+_FIXED = {
+    "us": 1,
+    "ms": 1000,
+    "s": 1_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": _DAY,
+    "w": 7 * _DAY,
+}  # microseconds
 _MONTHS = {"m": 1, "q": 3, "y": 12}
-_SEASONS = {"s": 60, "min": 60, "h": 24, "d": 7, "w": 52, "m": 12, "q": 4, "y": 1, "b": 5}
+_SEASONS = {"us": 1000, "ms": 1000, "s": 60, "min": 60, "h": 24, "d": 7, "w": 52, "m": 12, "q": 4, "y": 1, "b": 5}
 _DAY_SEASON = 1440
 """The longest season, in steps: a day of minutes."""
-_NAME = re.compile(r"(\d*)(step|min|s|h|d|w|b|m|q|y)")
-FORMS = "s, min, h, d, b (working days), w, m, q, y, step, or a multiple such as 15min"
+_NAME = re.compile(r"(\d*)(step|min|us|ms|s|h|d|w|b|m|q|y)")
+FORMS = "s, min, h, d, b (working days), w, m, q, y, ms, us, step, or a multiple such as 15min"
 SATURDAY = 5
 _FIRST = datetime(1, 1, 1)
 _YEAR_MONTH = re.compile(r"(\d{4})[-/](\d{1,2})")
@@ -40,8 +48,10 @@ class Frequency:
     def parse(name: str) -> "Frequency":
         """The frequency of a name such as `h`, `15min` or `m`; a `ValueError` names the forms."""
         match = _NAME.fullmatch(name.strip().lower())
-        if match is None or match[1] == "0":
+        if match is None or int(match[1] or 1) == 0:
             raise ValueError(f"frequency {name!r}: not one of {FORMS}")
+        if match[2] == "ms" and name.strip().endswith("MS"):  # what pandas calls the starts of months
+            raise ValueError(f"frequency {name!r}: write m for months, or ms for milliseconds")
         count, unit = int(match[1] or 1), match[2]
         if unit in _FIXED:
             return Frequency("microsecond", count * _FIXED[unit])
@@ -57,14 +67,15 @@ class Frequency:
             return short if self.count == 1 else f"{self.count}{short}"
         units = _FIXED if self.unit == "microsecond" else _MONTHS
         fitting = [(unit, size) for unit, size in units.items() if self.count % size == 0]
-        if not fitting:
-            return f"{self.count} microseconds"
         unit, size = fitting[-1]
         return unit if self.count == size else f"{self.count // size}{unit}"
 
     @property
     def season(self) -> int:
-        """The usual season in steps: a day of hours or minutes, a week of days, a year of weeks, months and quarters; else 1."""
+        """The usual season in steps: a day of hours or minutes, a week of days, a year of weeks, months and quarters.
+
+        Of milliseconds it is a second, of microseconds a millisecond, and of other steps 1.
+        """
         match = _NAME.fullmatch(self.name)
         if match is None or match[2] == "step":
             return 1

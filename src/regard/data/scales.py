@@ -57,12 +57,12 @@ class SeriesScales(Record):
     series: dict[str, SeriesScale]
     known: tuple[Scale, ...] = ()
 
-    def of(self, series: Series, season: int, *, standard: bool = True) -> SeriesScale:
-        """The scale of a series. One that was not trained on has the scale of all its values."""
+    def of(self, series: Series, season: int, *, standard: bool = True, until: int | None = None) -> SeriesScale:
+        """The scale of a series. One that was not trained on has that of its values, or of those before the step `until`."""
         stored = self.series.get(series.name)
         if stored is not None:
             return stored
-        return measured(series.values, season, standard=standard)
+        return measured(series.values[:until], season, standard=standard)
 
 
 def measured(values: Values, season: int, *, standard: bool = True) -> SeriesScale:

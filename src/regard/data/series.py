@@ -3,8 +3,9 @@
 Shapes: T observed steps, K steps with known columns (T and those of the future), F known columns.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -28,17 +29,33 @@ class Series:
     """[T] the observed values, missing ones filled."""
     known: Values
     """[K, F] the known columns, K >= T: the rows after T are of the future."""
-    filled: int = 0
-    """The number of values that were missing."""
+    gaps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """The steps whose values were missing."""
+
+    @property
+    def filled(self) -> int:
+        """The number of values that were missing."""
+        return len(self.gaps)
 
     def time(self, step: int) -> Time:
         """The time of a step; steps from T on are of the future."""
         return self.frequency.after(self.start, step)
 
     def steps_until(self, time: Time) -> int:
-        """The number of steps up to and with a time; 0 if it lies before the first or is of another kind."""
-        steps = self.frequency.steps(self.start, time)
-        return 0 if steps is None else max(0, steps + 1)
+        """The number of values up to and with a time; 0 if it lies before the first or is of another kind."""
+        if isinstance(time, int) != isinstance(self.start, int):
+            return 0
+        return bisect_right(range(len(self.values)), time, key=self.time)
+
+    def known_at(self, step: int) -> "Series":
+        """The series with lines over its gaps before a step alone: from there on a missing value is the one before it."""
+        if not len(self.gaps):
+            return self
+        values = self.values.copy()
+        values[self.gaps] = np.nan
+        if not np.isnan(values[:step]).all():
+            values[:step] = fill_missing(values[:step], "linear")
+        return replace(self, values=fill_missing(values, "previous"))
 
 
 @dataclass(frozen=True)
@@ -66,6 +83,13 @@ class SeriesTable:
         """The number of values that were missing."""
         return sum(one.filled for one in self.series)
 
+    def known_at(self, steps: Sequence[int], rule: MissingRule) -> "SeriesTable":
+        """The table with each series as it is known at a step: the rule `linear` draws no line to a later value."""
+        if rule != "linear":
+            return self
+        pairs = zip(self.series, steps, strict=True)
+        return replace(self, series=tuple(one.known_at(step) for one, step in pairs))
+
 
 def fill_missing(values: Values, rule: MissingRule) -> Values:
     """The values with every NaN replaced: by the value before it, by a line between its neighbours, or by 0.
@@ -88,19 +112,22 @@ def fill_missing(values: Values, rule: MissingRule) -> Values:
 def series_of(
     rows: Sequence[Sequence[float]] | NDArray[np.floating], names: Sequence[str] | None = None
 ) -> SeriesTable:
-    """The table of plain lists of numbers, for callers without a file. Times are step numbers from 0."""
+    """The table of plain lists of numbers, for callers without a file. Times are step numbers from 0.
+
+    Without names they are " 0", " 1", ..: no series of a file is called so, because names are read without spaces around them.
+    """
     frequency = Frequency("step", 1)
     series = []
     for number, row in enumerate(rows):
-        name = str(number) if names is None else names[number]
+        name = f" {number}" if names is None else names[number]
         values = np.asarray(row, dtype=np.float64)
         if values.ndim != 1 or not len(values):
             raise DataError(
-                f"series {name}: expected a list of numbers, at least one; found shape {list(values.shape)}"
+                f"series {name.strip()}: expected a list of numbers, at least one; found shape {list(values.shape)}"
             )
         if not np.isfinite(values).all():
             place = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DataError(f"series {name}: value {place} is {values[place]}; give finite numbers")
+            raise DataError(f"series {name.strip()}: value {place} is {values[place]}; give finite numbers")
         series.append(Series(name, 0, frequency, values, np.zeros((len(values), 0))))
     if not series:
         raise DataError("no series are given; give at least one list of numbers")

@@ -37,6 +37,8 @@ class SeriesForm:
     frequency: str | None = None
     missing: MissingRule = "previous"
     repair: bool = False
+    expected: str | None = None
+    """The frequency of a model: a file that has no such step between two times is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +207,26 @@ def _frequency(groups: dict[str, list[_Row]], form: SeriesForm, name: str) -> Fr
             )
         return stated
     longest = max(groups.values(), key=len)
-    found = find_frequency(sorted({row.time for row in longest}))
+    times = sorted({row.time for row in longest})
+    found = find_frequency(times)
+    if form.expected is not None:
+        return _expected(Frequency.parse(form.expected), found, times, name)
     if found is None:
         raise DataError(
             f"{name}:{longest[0].line}: one time only, so no frequency; give a row for each time, at least two"
         )
     return found
+
+
+def _expected(expected: Frequency, found: Frequency | None, times: Sequence[Time], name: str) -> Frequency:
+    """The frequency of the model, if two times are one step of it apart, or there is one time only."""
+    fits = found is None or any(expected.steps(earlier, later) == 1 for earlier, later in pairwise(times))
+    if found is not None and (not fits or isinstance(times[0], int) != (expected.unit == "step")):
+        raise DataError(
+            f"{name}: its times are {found.name} apart, and the model forecasts steps of {expected.name}; "
+            "give series of the same frequency"
+        )
+    return expected
 
 
 def _regular(
@@ -271,7 +287,7 @@ def _filled(
             f"{name}:{line}: the series {label!r} has no value at {shown_time(time)} ({missing} missing); fill it in, or set "
             "data.missing to previous, linear or zero"
         )
-    return Series(label, start, frequency, fill_missing(values, rule), known, missing)
+    return Series(label, start, frequency, fill_missing(values, rule), known, np.flatnonzero(np.isnan(values)))
 
 
 def _ordered(rows: list[_Row], frequency: Frequency, repair: bool, name: str, notes: list[str]) -> list[_Row]:

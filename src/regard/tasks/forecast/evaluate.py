@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.data.examples import Numbers
 from regard.data.frequency import shown_time
+from regard.data.scales import SeriesScale
 from regard.data.series import Series, SeriesTable
 from regard.data.series_windows import ScaledSeries
 from regard.errors import ConfigError, DataError
@@ -42,6 +43,7 @@ class _Part:
     """A series with its origins and forecasts."""
 
     series: Series
+    scale: SeriesScale
     scaled: ScaledSeries
     origins: Numbers
     outputs: np.ndarray  # [N, H, 1 + Q], standardised
@@ -55,6 +57,7 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
     seconds = time.perf_counter() - began
     errors = {part.series.name: _errors(served, part, part.outputs) for part in parts}
     total = _sum(errors.values())
+    last_step = served.config.horizon - 1
     metrics: dict[str, Any] = {
         **total.scores(),
         "pinball": total.quantile_loss(),
@@ -67,8 +70,8 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
         "horizon": served.config.horizon,
         "context": served.config.context,
         "season": served.config.season,
-        "from": min(shown_time(part.series.time(int(part.origins[0]))) for part in parts),
-        "until": max(shown_time(part.series.time(int(part.origins[-1]) + served.config.horizon - 1)) for part in parts),
+        "from": shown_time(min(part.series.time(int(part.origins[0])) for part in parts)),
+        "until": shown_time(max(part.series.time(int(part.origins[-1]) + last_step) for part in parts)),
         "decoding_seconds": seconds,
         "set": test.name,
     }
@@ -88,22 +91,23 @@ def _parts(served: Forecaster, test: ForecastTest) -> list[_Part]:
     for series, (first, last) in zip(test.table.series, test.spans, strict=True):
         origins = np.arange(max(1, first), last - horizon + 1, test.stride)
         if len(origins):
-            scaled = served.scaled(series)
-            parts.append(
-                _Part(series, scaled, origins, served.outputs(scaled, origins), scaled.truth(origins, horizon))
-            )
+            scale = served.scale(series, int(origins[0]))
+            scaled = served.scaled(series, scale)
+            outputs, truth = served.outputs(scaled, origins), scaled.truth(origins, horizon)
+            parts.append(_Part(series, scale, scaled, origins, outputs, truth))
     if not parts:
         longest = max(test.table.series, key=lambda one: len(one.values))
         raise DataError(
             f"{test.table.name}: no window to evaluate: the longest series, {longest.name!r}, has {len(longest.values):,} steps, and "
-            f"the horizon is {horizon}; give a longer series, or values after those of training"
+            f"a new series needs {served.config.context + horizon:,} (context and horizon), a trained one {horizon:,} after those of "
+            "training; give a longer series"
         )
     return parts
 
 
 def _errors(served: Forecaster, part: _Part, outputs: np.ndarray, chosen: Numbers | None = None) -> ForecastErrors:
     """The errors of outputs [N, H, 1 + Q], or of a baseline [N, H], on all windows of a part or on the chosen ones."""
-    scale = served.scale(part.series)
+    scale = part.scale
     truth = part.truth if chosen is None else part.truth[chosen]
     levels = outputs[..., 1:] if outputs.ndim == 3 else None
     return ForecastErrors.of(
@@ -138,7 +142,7 @@ def _baselines(served: Forecaster, parts: Sequence[_Part], test: ForecastTest) -
                 if name == "last"
                 else seasonal_naive(values, part.origins, horizon, season)
             )
-            own.append(_errors(served, part, served.scale(part.series).scaled(forecast)))
+            own.append(_errors(served, part, part.scale.scaled(forecast)))
         found[name] = _named(_sum(own))
     wanted = [name for name in FITTED if name in test.baselines]
     if not wanted or not is_installed():
@@ -150,7 +154,7 @@ def _baselines(served: Forecaster, parts: Sequence[_Part], test: ForecastTest) -
         for part, places in chosen:
             origins = part.origins[places].tolist()
             forecast = fitted_forecasts(name, part.series.values, origins, horizon, season)
-            own.append(_errors(served, part, served.scale(part.series).scaled(forecast), places))
+            own.append(_errors(served, part, part.scale.scaled(forecast), places))
         found[name] = {**_named(_sum(own)), "model": _named(here)}
     return found
 
@@ -176,7 +180,7 @@ def _rows(served: Forecaster, parts: Sequence[_Part], most: int = KEPT_WINDOWS) 
     config = served.config
     rows = []
     for part, places in _chosen_windows(parts, most):
-        scale = served.scale(part.series)
+        scale = part.scale
         for place in places:
             origin = int(part.origins[place])
             values = scale.unscaled(part.outputs[place])
@@ -198,9 +202,20 @@ def _rows(served: Forecaster, parts: Sequence[_Part], most: int = KEPT_WINDOWS) 
 
 
 def test_from_flags(served: Forecaster, flags: Mapping[str, Any]) -> ForecastTest:
-    """The test set of `regard evaluate --series F`: the values after those of training, or all of a series that is new."""
+    """The test set of `regard evaluate --series F`: the values after those of training, or after the first context of a new one."""
     table = served.read(flags["series"], repair=bool(flags.get("repair")))
-    spans = [series_span(one, served.scales.series.get(one.name)) for one in table.series]
+    config = served.config
+    spans = [series_span(one, served.scales.series.get(one.name), config.context) for one in table.series]
+    if all(
+        one.name in served.scales.series and first >= last
+        for one, (first, last) in zip(table.series, spans, strict=True)
+    ):
+        end = max(one.time(len(one.values) - 1) for one in table.series)
+        raise DataError(
+            f"{table.name}: nothing is newer than what the model was trained on: the values end at {shown_time(end)}; give later "
+            "values, or rename the series if they are others than those of training"
+        )
+    table = table.known_at([first for first, _ in spans], config.missing)
     wanted = flags.get("baselines") or (*NAIVE, *FITTED)
     if unknown := [name for name in wanted if name not in (*NAIVE, *FITTED)]:
         raise ConfigError(f"--baseline {unknown[0]}: not one of {', '.join((*NAIVE, *FITTED))}")

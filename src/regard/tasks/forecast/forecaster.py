@@ -49,9 +49,6 @@ class SeriesForecast:
 class Forecaster:
     """Forecasts series. Made by `regard.load`, or around a network that is being trained."""
 
-    explainer: Any = None
-    """The function that explains a series; `regard.load` sets it."""
-
     def __init__(
         self,
         network: ForecastNetwork,
@@ -74,14 +71,10 @@ class Forecaster:
     def read(self, path: str | Path, *, repair: bool = False) -> SeriesTable:
         """The series of a file, read as the training file was. A file of another frequency is refused."""
         config = self.config
-        form = SeriesForm(config.time, config.targets, config.known, None, config.missing, repair)
-        table = read_series(path, form)
-        if table.frequency.name != config.frequency:
-            raise DataError(
-                f"{table.name}: its times are {table.frequency.name} apart, and the model forecasts steps of {config.frequency}; "
-                "give series of the same frequency"
-            )
-        return table
+        form = SeriesForm(
+            config.time, config.targets, config.known, None, config.missing, repair, expected=config.frequency
+        )
+        return read_series(path, form)
 
     def forecast(
         self,
@@ -103,11 +96,11 @@ class Forecaster:
             return series
         if isinstance(series, str | Path):
             return self.read(series, repair=repair)
+        names: list[str] | None = None
         if isinstance(series, Mapping):
             names, rows = [str(name) for name in series], list(series.values())
         elif isinstance(series, Sequence | np.ndarray) and len(series):
             rows = list(series) if np.ndim(series[0]) else [series]
-            names = [str(number) for number in range(len(rows))]
         else:
             raise InputTypeError(
                 "expected the path of a CSV file, numbers by name, or lists of numbers: write [[112, 118, 132]]"
@@ -141,13 +134,14 @@ class Forecaster:
             padded=last < config.context,
         )
 
-    def scale(self, series: Series) -> SeriesScale:
-        """The scale of a series: that of training, or of all its values if it is new."""
-        return self.scales.of(series, self.config.season, standard=self.config.scale == "standard")
+    def scale(self, series: Series, until: int | None = None) -> SeriesScale:
+        """The scale of a series: that of training, or if it is new of its values, or of those before the step `until`."""
+        standard = self.config.scale == "standard"
+        return self.scales.of(series, self.config.season, standard=standard, until=until)
 
-    def scaled(self, series: Series) -> ScaledSeries:
-        """The series as the network reads it."""
-        return ScaledSeries.of(series, self.scale(series), self.scales.known, self.config.context)
+    def scaled(self, series: Series, scale: SeriesScale | None = None) -> ScaledSeries:
+        """The series as the network reads it, standardised by `scale` if that is given."""
+        return ScaledSeries.of(series, scale or self.scale(series), self.scales.known, self.config.context)
 
     def outputs(self, scaled: ScaledSeries, origins: Numbers) -> Floats:
         """[N, H, 1 + Q] values and quantiles from each origin on, standardised. Quantiles are sorted, so that none cross."""

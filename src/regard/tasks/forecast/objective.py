@@ -71,7 +71,8 @@ class ForecastObjective:
         """The test part of every series."""
         data, parts = self.settings.data, self.prepared.parts
         spans = [(part.valid, part.test) for part in parts]
-        return ForecastTest(self.prepared.table, spans, "test", 1, data.baselines, data.baseline_windows)
+        table = self.prepared.table.known_at([part.valid for part in parts], data.missing)
+        return ForecastTest(table, spans, "test", 1, data.baselines, data.baseline_windows)
 
     def begin(self, network: nn.Module) -> None:
         """Nothing: all weights are learned by gradients."""
@@ -90,7 +91,8 @@ class ForecastObjective:
     def validate(self, network: nn.Module) -> Measured:
         assert isinstance(network, ForecastNetwork)
         served = Forecaster(network, self.bundle, self.codecs)
-        spans = [(part.train, part.valid) for part in self.prepared.parts]
+        # a series without a training part has the scale of its validation part
+        spans = [(part.train, part.valid if part.train else 0) for part in self.prepared.parts]
         errors, rows = validation_errors(served, ForecastTest(self.prepared.table, spans, "validation"))
         every = errors.scores()
         if not math.isfinite(every["mse"]):

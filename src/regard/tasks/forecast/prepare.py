@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.data.inputs import digest_of
-from regard.data.scales import Scale, SeriesScale, SeriesScales, measured, time_text
+from regard.data.scales import Scale, SeriesScale, SeriesScales, measured, stored_time, time_text
 from regard.data.series import Series, SeriesTable
 from regard.data.series_config import SeriesData
 from regard.data.series_files import SeriesForm, read_series
@@ -49,6 +49,7 @@ def prepare_series(data: SeriesData, base: SeriesScales | None = None) -> Prepar
     table = read_series(data.series, form)
     season = data.season or table.frequency.season
     parts = tuple(cut(len(one.values), data) for one in table.series)
+    table = table.known_at([part.train for part in parts], data.missing)
     scales = _scales(table, parts, season, data.scale == "standard", base)
     scaled = [ScaledSeries.of(one, scales.series[one.name], scales.known, data.context) for one in table.series]
     ends = [part.train for part in parts]
@@ -99,7 +100,7 @@ def _scales(
 ) -> SeriesScales:
     series: dict[str, SeriesScale] = {}
     for one, part in zip(table.series, parts, strict=True):
-        own = measured(one.values[: part.train or len(one.values)], season, standard=standard)
+        own = measured(one.values[: part.train or part.valid], season, standard=standard)
         kept = None if base is None else base.series.get(one.name)
         series[one.name] = own.model_copy(
             update={
@@ -134,20 +135,18 @@ def _key(data: SeriesData) -> str:
     return hashlib.sha256(f"{digest_of(data.series)}\n{settings}".encode()).hexdigest()
 
 
-def series_span(series: Series, scale: SeriesScale | None) -> tuple[int, int]:
+def series_span(series: Series, scale: SeriesScale | None, context: int) -> tuple[int, int]:
     """The steps to evaluate: from the first that the model was not trained on to the end of its test part.
 
-    A series that was not trained on, or has nothing newer, is evaluated whole.
+    A series that was not trained on is evaluated from its first whole context on. One without newer values has an empty span.
     """
-    from regard.data.scales import stored_time
-
     length = len(series.values)
     after = None if scale is None else stored_time(scale.trained_until)
-    if after is None:
-        return 1, length
+    if scale is None or after is None:
+        return context, length
     first = series.steps_until(after)
-    if not 0 < first < length:
+    if first == 0:  # all of it is newer
         return 1, length
-    until = stored_time(scale.tested_until) if scale is not None else None
+    until = stored_time(scale.tested_until)
     last = length if until is None else series.steps_until(until)
-    return first, last if first < last <= length else length
+    return first, last if first < last else length
