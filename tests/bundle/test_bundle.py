@@ -65,6 +65,16 @@ def test_logits_are_the_same_to_the_last_bit(
     assert (loaded.tokenizers.source is loaded.tokenizers.target) == options.get("joint", True)
 
 
+def test_a_tensor_that_has_no_place_is_not_lost_in_silence(make_parts: Callable[..., Any], tmp_path: Path) -> None:
+    network, config, tokenizers = make_parts()
+    tensors = network.state_dict()
+    copies = {name: tensor.clone() for name, tensor in tensors.items()}  # as an average: tied tensors by their values
+    save_bundle(tmp_path / "b", copies, config, tokenizers)
+    with pytest.raises(AssertionError, match="output_bias is a tensor that the shapes of translate leave out"):
+        save_bundle(tmp_path / "c", {**tensors, "output_bias": torch.ones(3)}, config, tokenizers)
+    assert not (tmp_path / "c").exists()
+
+
 def test_another_config_and_all_else_as_it_was(make_parts: Callable[..., Any], tmp_path: Path) -> None:
     network, config, tokenizers = make_parts()
     with whole_directory(tmp_path / "b") as staging:

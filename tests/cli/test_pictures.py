@@ -93,6 +93,11 @@ def test_explanations_and_info(command, seeing_run: Path, folder: Path, tmp_path
     assert one["heads"]["shape"] == [1, 2, 4, 4]
     assert command("explain", seeing_run, picture, "--out", tmp_path / "a.pdf").code == 2
     assert "--mask: is about sentences" in command("explain", seeing_run, picture, "--mask", "x").err
+    for flag, value in (("--beam", "2"), ("--alpha", "0.5")):
+        refused = command("explain", seeing_run, picture, flag, value)
+        assert refused.code == 2
+        assert f"{flag}: is about sentences, and the model classifies pictures; leave it out" in refused.err
+    assert command("explain", seeing_run, picture, "--beam", "5").code == 0
     assert "label 'cat': the model knows" in command("explain", seeing_run, picture, "--target", "cat").err
     assert json.loads(command("info", seeing_run, "--json").out)["pictures"]["channels"] == 1
 
@@ -105,6 +110,10 @@ def test_a_classifier_of_texts_takes_no_pictures(command, tmp_path: Path) -> Non
     result = command("classify", tmp_path / "run", "a.png")
     assert result.code == 2
     assert "classifies texts; the text is piped" in result.err
+    refused = command("explain", tmp_path / "run", "fine", "--beam", "2")
+    assert refused.code == 2
+    assert "--beam: " in refused.err
+    assert "does not translate; this option is for translators" in refused.err
 
 
 def test_runs_on_pictures_are_swept_and_compared(command, seeing_run: Path, folder: Path, tmp_path: Path) -> None:

@@ -121,6 +121,13 @@ def test_cutout_covers_a_square() -> None:
     assert (pixels[0, 0] == 0).nonzero().tolist() == [[row, column] for row in (3, 4, 5) for column in (0, 1)]
 
 
+@pytest.mark.parametrize("side", [1, 2, 3, 8, 9])
+def test_cutout_has_as_many_pixels_as_it_says(side: int) -> None:
+    config = AugmentConfig(shift=0, cutout=side)
+    pixels = blanked(config, torch.ones(6, 1, 20, 24), draws(config, _6=0.5, _7=0.5))
+    assert (pixels == 0).sum(dim=(1, 2, 3)).tolist() == [side * side] * 6
+
+
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "none"])
 def test_every_operation_changes_the_picture_more_the_stronger_it_is(name: str) -> None:
     changes = []

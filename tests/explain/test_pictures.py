@@ -26,7 +26,7 @@ FORM = PictureFormat(height=8, width=12, channels=1, mean=(0.4,), deviation=(0.2
 
 def classifier(**options: Any) -> PictureClassifier:
     torch.manual_seed(2)
-    config = VisionConfig(layers=2, width=16, heads=2, feed_forward=24, patch=4, dropout=0.0, **options)
+    config = VisionConfig(**{"patch": 4, **options}, layers=2, width=16, heads=2, feed_forward=24, dropout=0.0)
     network = build_picture_classifier(config, 8, 12, 1, 3).eval()
     with torch.no_grad():
         for parameter in network.parameters():
@@ -64,6 +64,19 @@ def test_occlusion_is_what_the_network_says_of_the_blanked_picture() -> None:
     before, after = (served.classify([one])[0].probabilities["standing"] for one in (whole, blanked))
     assert found.occlusion.values[1, 1] == pytest.approx(np.log(before) - np.log(after), abs=1e-4)
     assert found.label == "standing"
+
+
+def test_occlusion_covers_the_pixels_of_a_patch_where_a_rest_is_left_out() -> None:
+    """8 x 12 pixels in patches of 5: one row, two columns, and 3 and 2 pixels that no patch has."""
+    served = classifier(tokenizer="patches", patch=5)
+    whole = picture()
+    found = explain_picture(served, whole, label="standing")
+    flat = np.sort(whole.reshape(-1))
+    for column in range(2):
+        blanked = whole.copy()
+        blanked[:5, 5 * column : 5 * column + 5] = flat[(len(flat) - 1) // 2]
+        before, after = (served.classify([one])[0].probabilities["standing"] for one in (whole, blanked))
+        assert found.occlusion.values[0, column] == pytest.approx(np.log(before) - np.log(after), abs=1e-4)
 
 
 def test_rollout_by_hand() -> None:

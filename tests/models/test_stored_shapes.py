@@ -80,10 +80,10 @@ depth = st.none() | st.integers(1, 3)
 
 
 @settings(max_examples=60, deadline=None)
-@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9))
-def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int) -> None:
+@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9), st.booleans())
+def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int, bias: bool) -> None:
     layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie, **causal_decoder(values)}
-    layers["output_bias"] = source % 2 == 1
+    layers["output_bias"] = bias
     config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
     network = build_translator(config, source, target, joint)
     assert translator_shapes(config, source, target, joint) == stored(network)
@@ -98,9 +98,10 @@ def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: 
     st.sampled_from(["learned", "none"]),
     st.integers(1, 3),
     st.sampled_from([1, 3]),
+    st.booleans(),
 )
 def test_captioners(
-    values: Any, encoder: Any, tie: bool, tokenizer: str, places: str, size: int, channels: int
+    values: Any, encoder: Any, tie: bool, tokenizer: str, places: str, size: int, channels: int, bias: bool
 ) -> None:
     front = {
         "tokenizer": tokenizer,
@@ -110,6 +111,7 @@ def test_captioners(
         "kernel": 2 * size - 1,
     }
     layers = {"encoder_layers": encoder, "tie": tie, "patch_positions": places, **causal_decoder(values)}
+    layers["output_bias"] = bias
     config = CAPTIONERS["transformer"].parse({**values, **front, **layers, "max_positions": 64})
     network = build_captioner(config, (9, 6, channels), 7)
     assert captioner_shapes(config, (9, 6, channels), 7) == stored(network)
@@ -139,6 +141,12 @@ def test_counted_models(order: int, skips: int) -> None:
     tables: Any = count_model(config, ids, np.array([0, 90]), 7).tables()
     shapes = {name: tuple(table.shape) for name, table in tables.items()}
     assert table_shapes(config, 7, shapes) == shapes
+
+
+def test_every_network_with_an_output_bias_is_drawn_with_one() -> None:
+    biased = {*TRANSLATORS.values(), *CAPTIONERS.values(), *LANGUAGE_MODELS.values(), *CLASSIFIERS.values()}
+    names = {config.__name__ for config in biased if "output_bias" in config.model_fields}
+    assert names == {"TransformerConfig", "CaptionerConfig"}  # test_translators, test_captioners
 
 
 def test_the_relative_positions_have_as_many_buckets() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import regard
 from regard.errors import ConfigError
 from regard.layers.dropout import Dropout
+from regard.layers.norm import NORMS
 from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchProjection
 from regard.layers.pooling import AttentionPooling
 from regard.models.build import build_picture_classifier
@@ -229,3 +230,12 @@ def test_a_picture_smaller_than_a_patch_is_refused() -> None:
         VisionConfig(tokenizer="patches", patch=16).check_size(8, 28)
     with pytest.raises(ValueError, match=r"raise model\.convolutions"):
         VisionConfig(convolutions=1).check_size(1024, 1024)
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_every_norm_has_the_epsilon_of_the_settings(kind: str) -> None:
+    config = VisionConfig(**{**PLAIN, "norm_epsilon": 3e-4}, norm_kind=kind)
+    network = build_picture_classifier(config, 8, 8, 1, 3)
+    norms = [module for module in network.modules() if isinstance(module, tuple(NORMS.values()))]
+    assert len(norms) == 2 * 2 + 1
+    assert {getattr(norm, "eps" if kind == "layer" else "epsilon") for norm in norms} == {3e-4}

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,22 @@ def write_bundle(directory: Path, tensors: Mapping[str, Tensor], config: BundleS
     assert expected.keys() <= tensors.keys(), f"no tensor for {sorted(expected.keys() - tensors.keys())}"
     for name, shape in expected.items():
         assert tensors[name].shape == shape, f"{name} has shape {list(tensors[name].shape)}, not {list(shape)}"
+    unplaced = [name for name in tensors if name not in expected and not _is_tied(name, tensors, expected)]
+    assert not unplaced, f"{unplaced[0]} is a tensor that the shapes of {config.task} leave out, so it would be lost"
     write_tensors(directory / WEIGHTS, {name: tensors[name] for name in expected})
     with disk_errors(directory):
         (directory / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
         config.save_codecs(codecs, directory)
+
+
+def _is_tied(name: str, tensors: Mapping[str, Tensor], expected: Iterable[str]) -> bool:
+    """Whether a tensor is another name of one that is stored: the same memory, or after averaging the same values."""
+    own = tensors[name]
+    alike = (own.shape, own.dtype)
+    others = [other for other in map(tensors.__getitem__, expected) if (other.shape, other.dtype) == alike]
+    if any(other.data_ptr() == own.data_ptr() for other in others):
+        return True
+    return any(torch.allclose(other, own, equal_nan=True) for other in others)
 
 
 def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:

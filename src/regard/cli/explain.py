@@ -1,5 +1,6 @@
 """`regard explain`: explains a translation, what a language model or classifier makes of a text, or the label or caption of a picture."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,9 @@ from regard.errors import shown
 if TYPE_CHECKING:
     from regard.explain.explanation import AttentionName, Explanation, LayerMixing
     from regard.tasks.translate.translator import Translator
+
+BEAM, ALPHA = 5, 1.0
+"""The search of a translation or a caption, where nothing else is given."""
 
 
 def explain(
@@ -44,8 +48,8 @@ def explain(
             metavar="HEAD", help="What if this head were silent? cross.3.1: layer 3, head 1; encoder, decoder."
         ),
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = 5,
-    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = 1.0,
+    beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = BEAM,
+    alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = ALPHA,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
 ) -> None:
     """Show where a model looks while it translates a sentence, or classifies or describes a picture, and why it said what it said.
@@ -57,10 +61,12 @@ def explain(
     from regard.tasks.load import open_given
 
     task = open_given(bundle).config.task
+    searching = {"beam": beam != BEAM, "alpha": alpha != ALPHA}
     if task in ("classify_images", "caption"):
-        of_words = {"prefix": prefix, "replace": replace, "mask": mask, "without": without}
-        for flag, value in of_words.items() if task == "caption" else {"beside": beside, **of_words}.items():
-            _refuse_for_pictures(flag, value)
+        refused: dict[str, object] = {"prefix": prefix, "replace": replace, "mask": mask, "without": without}
+        if task == "classify_images":
+            refused |= {"beside": beside, **searching}
+        _refuse_for_pictures(refused, "describes" if task == "caption" else "classifies")
         if task == "caption":
             _explain_caption([bundle, *(beside or ())], sentence, out, target, beam, alpha, device)
         else:
@@ -68,10 +74,9 @@ def explain(
         return
 
     if task != "translate":
-        given = {"--target": target, "--prefix": prefix, "--replace": replace, "--mask": mask, "--without": without}
-        _explain_text(
-            [bundle, *(beside or ())], sentence, out, device, [name for name, value in given.items() if value]
-        )
+        given = {"target": target, "prefix": prefix, "replace": replace, "mask": mask, "without": without, **searching}
+        refused_names = [f"--{name}" for name, value in given.items() if value]
+        _explain_text([bundle, *(beside or ())], sentence, out, device, refused_names)
         return
     with activity("loading torch"):
         from regard.explain.explain import check_request
@@ -166,11 +171,13 @@ def _explain_caption(
         stream.write(f"{shown(out)}\n" if out is not None else "\n".join(one.as_text() for one in explanations))
 
 
-def _refuse_for_pictures(flag: str, value: object) -> None:
+def _refuse_for_pictures(given: Mapping[str, object], does: str) -> None:
+    """Refuse the first of the options that is given. does: what the model does with pictures."""
     from regard.errors import ConfigError
 
-    if value:
-        raise ConfigError(f"--{flag}: is about sentences, and the model classifies pictures; leave it out")
+    flag = next((flag for flag, value in given.items() if value), None)
+    if flag is not None:
+        raise ConfigError(f"--{flag}: is about sentences, and the model {does} pictures; leave it out")
 
 
 def _explain_picture(bundle: Path, picture: str, out: Path | None, label: str | None, device: str) -> None:

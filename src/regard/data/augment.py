@@ -71,10 +71,10 @@ def blanked(config: AugmentConfig, pixels: Tensor, draws: NDArray[np.float64]) -
     if not config.cutout:
         return pixels
     height, width = pixels.shape[2:]
-    covered = [
-        np.abs(np.arange(size) - np.floor(draws[:, place] * size)[:, None]) * 2 < config.cutout
-        for size, place in ((height, 6), (width, 7))
-    ]
+    before, covered = config.cutout // 2, []
+    for size, place in ((height, 6), (width, 7)):
+        offset = np.arange(size) - np.floor(draws[:, place] * size)[:, None]  # from the centre
+        covered.append((offset >= -before) & (offset < config.cutout - before))
     square = torch.from_numpy(covered[0][:, :, None] & covered[1][:, None, :])
     return pixels.masked_fill(square[:, None], 0.0)
 

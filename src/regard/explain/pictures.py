@@ -20,6 +20,7 @@ from torch import Tensor
 from regard.data.pictures import encoded_png, picture_of_array, read_picture
 from regard.errors import ConfigError, RegardError
 from regard.explain.arrays import NamedArray
+from regard.layers.patches import PatchProjection
 from regard.models.vision import VisionTransformer
 from regard.ops.probe import Probe
 from regard.tasks.classify_images.classifier import PictureClassifier, check_pictures, is_path
@@ -128,6 +129,9 @@ def _occluded(network: VisionTransformer, source: Tensor, place: int) -> Tensor:
     rows, columns = network.front.grid
     colour = source[0].flatten(1).median(dim=1).values[:, None, None]
     height, width = source.shape[2:]
+    tokenizer = network.front.tokenizer
+    if isinstance(tokenizer, PatchProjection):  # which leaves out an incomplete patch at the right and below
+        height, width = rows * tokenizer.patch, columns * tokenizer.patch
     results = []
     cells = [(row, column) for row in range(rows) for column in range(columns)]
     for first in range(0, len(cells), OCCLUDED_AT_ONCE):

@@ -68,6 +68,8 @@ def captioner_shapes(config: ModelConfig, shape: tuple[int, int, int], vocabular
     shapes: Shapes = {"target.embedding.weight": (vocabulary, config.width)}
     if not config.tie:
         shapes["output"] = (vocabulary - 1, config.width)
+    if config.output_bias:
+        shapes["output_bias"] = (vocabulary - 1,)
     if config.tokenizer == "patches":
         shapes |= dict(_linear("source.tokenizer.linear", channels * config.patch**2, config.width))
     else:

@@ -11,13 +11,12 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.layers.dropout import Dropout
-from regard.layers.norm import NORMS, LayerNorm
 from regard.layers.pooling import POOLINGS, AttentionPooling
 from regard.layers.roles import Role
-from regard.models.blocks import encoder_blocks, patch_front
+from regard.models.blocks import encoder_blocks, last_norm, patch_front
 from regard.models.config import VisionConfig
 from regard.models.network import ClassifierNetwork, output_weights
 from regard.ops.probe import Probe, within
@@ -43,15 +42,12 @@ class VisionTransformer(ClassifierNetwork):
         stack = config.stack(self.front.tokens)
         self.encoder = encoder_blocks(stack, None)
         self.norm_place = config.norm_place
-        self.encoder_norm = NORMS[config.norm_kind](config.width) if config.norm == "pre" else nn.Identity()
+        self.encoder_norm = last_norm(stack)
         self.pooling = config.pooling
         self.attention_pooling = AttentionPooling(config.width) if config.pooling == "attention" else None
         self.dropout = Dropout(config.dropout)
         self.output = output_weights(labels, config.width + 1)
         self.reset_parameters()
-        for module in self.modules():
-            if isinstance(module, LayerNorm):
-                module.eps = config.norm_epsilon
 
     def reset_parameters(self) -> None:
         """Begin without a bias of the labels."""

@@ -1,4 +1,4 @@
-"""Loads the model of a bundle or run: a translator, a writer, a classifier, a tagger or a forecaster."""
+"""Loads the model of a bundle or run: a translator, a writer, a classifier of texts or pictures, a tagger, a captioner or a forecaster."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ def load_served(
     engine: `torch` supports everything. `ct2` is CTranslate2, which translates several times faster on a CPU and refuses what it does not
     support. `auto` uses CTranslate2 where it can and torch for the rest. precision: of CTranslate2's weights; `auto` is the fastest
     that the processor has and that loses little, as `regard precision` measured it.
-    Language models, classifiers and forecasters run on torch.
+    Language models, classifiers of texts and pictures, taggers, captioners and forecasters run on torch.
     """
     check_path(path, "a bundle or of a run")
     bundle = open_given(path)

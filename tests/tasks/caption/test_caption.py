@@ -11,6 +11,7 @@ import torch
 
 from regard import load
 from regard.bundle.config import AlignmentConfig
+from regard.cli.explain import explain as explain_command
 from regard.data.captioned import WordRegion
 from regard.data.pictures import encoded_png
 from regard.data.scenes.corpus import scene
@@ -50,6 +51,17 @@ def captioner(trained: Path) -> Captioner:
 @pytest.fixture(scope="module")
 def pictures() -> list[np.ndarray]:
     return [scene("test", number).picture for number in range(5)]
+
+
+def test_the_bias_of_the_outputs_is_kept(tmp_path: Path) -> None:
+    run({**SETTINGS, "model": {**SETTINGS["model"], "output_bias": True}}, tmp_path / "run")
+    network: Any = load_captioner(tmp_path / "run").network
+    assert network.output_bias.abs().max() > 0
+
+
+def test_options_about_sentences_are_refused_by_what_the_model_does(trained: Path) -> None:
+    with pytest.raises(ConfigError, match="--prefix: is about sentences, and the model describes pictures; leave it"):
+        explain_command(trained, "a.png", prefix=["a"])
 
 
 def test_a_run_that_is_interrupted_goes_on_to_the_same_bit(trained: Path, tmp_path: Path) -> None:

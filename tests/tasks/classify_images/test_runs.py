@@ -1,5 +1,6 @@
 """Runs on pictures through the same loop: learning, exact resuming with all augmentation, training further, serving, and mistakes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ from PIL import Image
 
 import regard
 from picture_files import LABELS, bars, write_folder
-from regard.errors import BundleError, ConfigError, InputTypeError
+from regard.errors import BundleError, ConfigError, DataError, InputTypeError
+from regard.tasks.classify_images.evaluate import evaluate_pictures
+from regard.tasks.classify_images.evaluate import test_from_flags as from_flags
+from regard.tasks.classify_images.settings import ClassifyImagesBundle
 from regard.tasks.fine_tuning import run_settings
 from regard.tasks.load import load_picture_classifier, load_translator
 from regard.training.events import Started
@@ -104,6 +108,31 @@ def test_it_is_trained_further(trained: Path, tmp_path: Path) -> None:
         ConfigError, match="tells blank, lying, standing apart, and the pictures have the labels cat, dog"
     ):
         run({**further, "data": {"images": str(other)}}, tmp_path / "none")
+
+
+def test_numbers_of_a_test_set_have_the_names_of_the_training(tmp_path: Path) -> None:
+    """The outputs are in the order of the alphabet, the numbers in that of data.label_names."""
+    names = ("T-shirt", "trouser", "pullover")
+    whole = settings(tmp_path)
+    pictures, numbers = bars(240)
+    np.savez(tmp_path / "numbers.npz", images=pictures, labels=numbers)
+    whole["data"] = {"images": str(tmp_path / "numbers.npz"), "label_names": list(names)}
+    run(whole, tmp_path / "run", max_steps=90)
+    served = load_picture_classifier(tmp_path / "run")
+    assert served.labels == ("T-shirt", "pullover", "trouser")
+    test = from_flags(served, {"images": str(tmp_path / "numbers.npz"), "resamples": 0})
+    assert test.expected == [names[number] for number in numbers]
+    assert evaluate_pictures(served, test).metrics["accuracy"] >= 0.9
+    assert served.bundle is not None
+    served.bundle = replace(served.bundle, config=served.bundle.config.model_copy(update={"label_names": ()}))
+    with pytest.raises(DataError, match=r"numbers.npz: label '0' is a number.*T-shirt, pullover, trouser.*label_names"):
+        from_flags(served, {"images": str(tmp_path / "numbers.npz"), "resamples": 0})
+
+
+def test_a_bundle_without_names_of_numbers_is_read(trained: Path) -> None:
+    config = load_picture_classifier(trained).bundle.config.model_dump(mode="json")  # type: ignore[union-attr]
+    del config["label_names"]
+    assert ClassifyImagesBundle.model_validate(config).label_names == ()
 
 
 def test_notes_tell_what_was_done_to_the_pictures(tmp_path: Path) -> None:

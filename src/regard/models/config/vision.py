@@ -108,6 +108,7 @@ class VisionConfig(SizedConfig):
             dropout=self.dropout,
             norm=self.norm,
             norm_kind=self.norm_kind,
+            norm_epsilon=self.norm_epsilon,
             activation=self.activation,
             mixer=self.mixer,
             score=self.score,

@@ -113,10 +113,15 @@ def _rows(
 def test_from_flags(served: PictureClassifier, flags: Mapping[str, Any]) -> ImageTest:
     """The test set of `regard evaluate --images F`."""
     source = open_pictures(flags["images"], "test")
-    expected = source.labels
-    if set(expected) - set(served.labels) and all(label.isdecimal() for label in expected):
-        expected = named_labels(expected, served.labels, source.name)  # numbers of labels that have names in the model
-    known = set(served.labels)
+    expected, known = source.labels, set(served.labels)
+    if expected and all(label.isdecimal() for label in expected):
+        names = () if served.bundle is None else served.bundle.config.label_names
+        if not names and not any(label.isdecimal() for label in known):
+            raise DataError(
+                f"{source.name}: label {expected[0]!r} is a number, and the model does not know which of {', '.join(served.labels)} "
+                "it means; give names for labels (label_names in an .npz file), or train with data.label_names"
+            )
+        expected = named_labels(expected, names, source.name)
     strange = next((number for number, label in enumerate(expected) if label not in known), None)
     if strange is not None:
         raise DataError(

@@ -50,7 +50,10 @@ class ClassifyImagesObjective:
             deviation=prepared.deviation,
         )
         self.bundle = ClassifyImagesBundle(
-            model=settings.model, labels=prepared.labels, pictures=form if base is None else base.pictures
+            model=settings.model,
+            labels=prepared.labels,
+            label_names=settings.data.label_names or (() if base is None else base.label_names),
+            pictures=form if base is None else base.pictures,
         )
         form = self.bundle.pictures
         self.examples = ImageExamples(

@@ -65,6 +65,8 @@ class ClassifyImagesBundle(BundleSettings):
     """The network."""
     labels: tuple[str, ...] = Field(min_length=2)
     """The labels, in the order of the outputs."""
+    label_names: tuple[str, ...] = ()
+    """The names of the labels 0, 1, 2 .. of files that number them; empty: no numbers were named."""
     pictures: PictureFormat
     """The form that every picture is brought to."""
 

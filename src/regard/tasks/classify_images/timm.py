@@ -54,7 +54,10 @@ def import_timm(
         mean=tuple(mean[:channels]),
         deviation=tuple(deviation[:channels]),
     )
-    bundle = ClassifyImagesBundle(model=config, labels=tuple(labels), pictures=form)
+    numbered = all(label.isdecimal() for label in labels)
+    bundle = ClassifyImagesBundle(
+        model=config, labels=tuple(labels), label_names=() if numbered else tuple(labels), pictures=form
+    )
     save_bundle(Path(out), {name: value.contiguous() for name, value in weights.items()}, bundle, None)
     return Path(out)
 
