@@ -11,8 +11,8 @@ PAGE = blocks(ROOT / "docs/extensions.md")
 FILES = {block.mark[len("file: ") : -len(".py")]: block.text for block in PAGE if block.mark.startswith("file: ")}
 COMMANDS = {block.mark.removeprefix("test: "): block.text for block in PAGE if block.mark.startswith("test: ")}
 POCKET = f"{SIZES} --set data.pocket=200 --set text.vocabulary=400 --set train.max_steps=20"
-BUDGETS = {"averaged": "--set train.max_steps=20", "forecast": ""}
-EXPECTED = {"averaged": "good", "forecast": "mean absolute error 0.0000", "first_word": "first word %"}
+BUDGETS = {"averaged": "--set train.max_steps=20", "next_number": ""}
+EXPECTED = {"averaged": "good", "next_number": "mean absolute error 0.0000", "first_word": "first word %"}
 
 
 def test_every_file_has_its_commands() -> None:

@@ -139,7 +139,10 @@ def test_mistakes_are_named(command, files: Path, small_run: Path) -> None:
         ((*hyp, *ref, "--metric", "comet"), "--metric comet: not one of bleu, chrf, ter, exact_match"),
         ((small_run, "--src", files / "hyp", *ref, "--metric", "comet"), "--metric comet: not one of"),
         ((small_run, "--src", files / "hyp", *ref, *ref), "given twice"),
-        ((small_run,), "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, --images F for a"),
+        (
+            (small_run,),
+            "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, --images F for a",
+        ),
         ((small_run, "--src", files / "hyp"), "give --src F --ref F for a translator"),
         ((small_run, "--src", files / "hyp", *ref, "--text", files / "hyp"), "give --src F --ref F for a translator"),
         ((small_run, "--data", files / "hyp"), "its task is to translate, not to classify; use `regard translate`"),

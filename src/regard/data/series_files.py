@@ -22,7 +22,7 @@ ID, TIME, VALUE = "unique_id", "ds", "y"
 """The columns of the long form."""
 MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "-"))
 """Cells that stand for a missing value, in lower case."""
-REPAIR = "data.repair=true (--set data.repair=true, or --repair)"
+REPAIR = "repair (--repair of forecast and evaluate, --set data.repair=true of train)"
 MOST_STEPS = 50_000_000
 """Steps of one series, gaps filled: a wrong year must not fill the memory."""
 
