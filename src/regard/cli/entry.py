@@ -9,6 +9,7 @@ import os
 FAILED, INTERRUPTED = 1, 130
 
 try:
+    import atexit
     import signal
     import sys
     from types import FrameType
@@ -27,6 +28,8 @@ def run() -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as below nohup
             signal.signal(signal.SIGINT, interrupt)
             ours = True
+            # Registered first, so called last: Python then restores the default action, by which Ctrl-C would still kill a done command.
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         _imported()()
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
