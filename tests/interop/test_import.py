@@ -67,7 +67,7 @@ def _source_pieces(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 def _assert_same_logits(model: Any, network: Any, tokenizer: Any, source: torch.Tensor) -> None:
-    """Of random target tokens, in the order of our ids."""
+    """Logits of random target tokens agree, in the order of our ids."""
     ours, theirs = model.tokenizers.target.vocabulary, tokenizer.get_vocab()
     if tokenizer.separate_vocabs:
         theirs = tokenizer.target_encoder

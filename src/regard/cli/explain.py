@@ -233,7 +233,7 @@ def _text(explanation: "Explanation") -> str:
 
 
 def _mixing(layer: "LayerMixing") -> str:
-    """What a layer mixes, in one line."""
+    """One line on the positions that a layer mixes."""
     parts = [f"90 % of its receptive field within {layer.width:.1f} tokens"]
     if layer.gates is not None:
         means = layer.gates.values.mean(axis=1)

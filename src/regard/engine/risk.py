@@ -36,7 +36,7 @@ def by_utility(utilities: Sequence[float], samples: Sequence[str]) -> list[int]:
 def least_risk(
     samples: Sequence[Hypothesis], decode: Callable[[Sequence[int]], str], nbest: int
 ) -> tuple[list[Hypothesis], list[float]]:
-    """Of a source's samples the `nbest` different ones of the largest expected utility, by chrF, and the utilities."""
+    """The `nbest` different samples of a source with the largest expected utility, by chrF, and the utilities."""
     from regard.metrics.pairwise import chrf_matrix
 
     texts = [decode(hypothesis.tokens) for hypothesis in samples]

@@ -59,7 +59,7 @@ class Computation:
 
 @dataclass(frozen=True)
 class LayerMixing:
-    """What a layer mixes, by gradients, and the gates and filters of a mixer without attention weights."""
+    """The positions that a layer mixes, by gradients, and the gates and filters of a mixer without attention weights."""
 
     stack: str  # encoder or decoder
     layer: int

@@ -31,7 +31,7 @@ OCCLUDED_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class PictureExplanation:
-    """What a network sees in one picture. Maps have the axes (row, column) of the patches."""
+    """The explanation of one picture: its label and the maps behind it. Maps have the axes (row, column) of the patches."""
 
     picture: str
     """The path, or `array`."""

@@ -114,7 +114,7 @@ def test_the_region_of_a_position_is_its_half() -> None:
 
 
 def test_patches_inside_a_region() -> None:
-    """Of a grid of 8 x 8 patches of 8 pixels, centres at 4, 12, ..: a box of rows 4 to 13 has the centres 4 and 12."""
+    """A grid of 8 x 8 patches of 8 pixels has centres at 4, 12, ..: a box of rows 4 to 13 has the centres 4 and 12."""
     inside = inside_grid([(4, 12, 13, 13)], (8, 8))
     assert np.argwhere(inside).tolist() == [[0, 1], [1, 1]]
 

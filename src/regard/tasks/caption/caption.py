@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Caption:
-    """What a model says of a picture."""
+    """The caption of a picture, with its score and tokens."""
 
     picture: str
     """The name of the picture: its path, or its number in the call."""
