@@ -10,8 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from hostile import bundles, configs, corpora, options, pointers, shown_names, signals, streams, weights
-from hostile.verbs import Command, Family, Materials, Outcome, Server, digest_of, problems
+from hostile import (
+    bundles,
+    configs,
+    corpora,
+    foreign_models,
+    options,
+    pictures,
+    pointers,
+    series,
+    shown_names,
+    signals,
+    streams,
+    weights,
+)
+from hostile.verbs import RUNS, Command, Family, Materials, Outcome, Server, digest_of, problems
 
 FAMILIES: Mapping[str, Family] = {
     "bundles": bundles.bundle,
@@ -23,6 +36,11 @@ FAMILIES: Mapping[str, Family] = {
     "configs": configs.config,
     "settings": configs.setting,
     "corpora": corpora.corpus,
+    "pictures": pictures.picture,
+    "series": series.series,
+    "imports": foreign_models.directory_of_another_program,
+    "zips": foreign_models.zip_file,
+    "exports": foreign_models.export,
     "input": corpora.lines,
     "options": options.option,
     "names": shown_names.name,
@@ -46,9 +64,9 @@ def play(family: str, seed: int, materials: Materials, server: Server, home: Pat
     """Play one case of a family, in a directory that is removed afterwards."""
     place = home / f"{family}-{seed}"
     directory, outside = place / "inside", place / "outside"
-    for name in ("translator", "writer", "classifier"):
+    for name in (*RUNS, "ct2", "pictures"):
         shutil.copytree(materials.home / name, directory / name)
-    for path in materials.home.glob("a.*"):
+    for path in (*materials.home.glob("a.*"), materials.home / "captions.tsv", materials.home / "model.zip"):
         shutil.copy(path, directory)
     outside.mkdir()
     (outside / "secret.txt").write_text("the secret that no message repeats\n" * 3, encoding="utf-8")

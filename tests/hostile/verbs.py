@@ -16,6 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 TESTS = Path(__file__).parent.parent
 SECONDS = 60.0
 """The time that a command may take. It is many times what a sound one needs, on a busy machine too."""
@@ -259,26 +262,69 @@ SMALL = (
 )
 
 
+RUNS = ("translator", "writer", "classifier", "captioner", "forecaster")
+"""The runs of `Materials`."""
+CLASSES = {"light": 200, "dark": 30}
+
+
 def make_texts(directory: Path) -> None:
-    """Sound corpora of every kind: a.fr, a.en, a.txt (lines), a.tsv (labels)."""
+    """Sound corpora of every kind: a.fr, a.en, a.txt (lines), a.tsv (labels), a.csv (a series), captions.tsv and pictures."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, lines in (
         ("a.fr", FRENCH * 6),
         ("a.en", ENGLISH * 6),
         ("a.txt", ENGLISH * 20),
         ("a.tsv", [f"{line}\t{'food' if 'pomme' in line else 'other'}" for line in FRENCH * 6]),
+        ("a.csv", ["ds,sales", *(f"2020-01-{day:02},{day % 7}" for day in range(1, 32))]),
+        ("captions.tsv", [f"{name}/{number}.png\ta {name} picture" for name in CLASSES for number in range(6)]),
     ):
         (directory / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    for name, shade in CLASSES.items():
+        (directory / "pictures" / name).mkdir(parents=True, exist_ok=True)
+        for number in range(6):
+            picture = np.full((16, 16, 3), shade + number, dtype=np.uint8)
+            Image.fromarray(picture).save(directory / "pictures" / name / f"{number}.png")
 
 
 def make_materials(home: Path, server: Server) -> Materials:
     """Train one tiny run of each task."""
     make_texts(home)
     parallel = ("--src", "a.fr", "--tgt", "a.en", "--valid-src", "a.fr", "--valid-tgt", "a.en")
+    sinusoids = ("--set", "text.vocabulary=60", "--set", "model.positions=sinusoidal")  # every format can hold them
+    captions = ("--images", "pictures", "--captions", "captions.tsv", "--valid-captions", "captions.tsv")
+    patches = ("--set", "model.patch=4", "--set", "model.stride=4", "--set", "data.baseline_windows=1")
     commands = {
-        "translator": ("train", *parallel, "--out", "translator", *SMALL, "--set", "text.vocabulary=60"),
+        "translator": ("train", *parallel, "--out", "translator", *SMALL, *sinusoids),
         "writer": ("train", "--task", "generate", "--text", "a.txt", "--out", "writer", "--set", "model.kind=markov"),
         "classifier": ("train", "--task", "classify", "--data", "a.tsv", "--out", "classifier", *SMALL),
+        "captioner": (
+            "train",
+            "--task",
+            "caption",
+            *captions,
+            "--out",
+            "captioner",
+            *SMALL,
+            "--set",
+            "text.vocabulary=60",
+        ),
+        "forecaster": (
+            "train",
+            "--task",
+            "forecast",
+            "--series",
+            "a.csv",
+            "--horizon",
+            "2",
+            "--context",
+            "8",
+            "--out",
+            "forecaster",
+            *patches,
+            *SMALL,
+        ),
+        "ct2": ("export", "translator", "ct2", "--to", "ct2"),
+        "model.zip": ("export", "translator", "model.zip", "--to", "zip"),
     }
     for name, arguments in commands.items():
         outcome = server.run(Command(arguments, memory=0, seconds=120), home)
@@ -295,6 +341,9 @@ def sound_commands(
     target: str = "a.en",
     text: str = "a.txt",
     labelled: str = "a.tsv",
+    series: str = "a.csv",
+    picture: str = "pictures/light/0.png",
+    foreign: str = "ct2",
     out: str = "out",
 ) -> dict[str, Command]:
     """A sound command of every verb, over names that a family may replace by hostile ones. `tests/hostile` checks that none is missing."""
@@ -308,6 +357,10 @@ def sound_commands(
         "translate": Command(("translate", translator, "-i", source, "--max-length", "5")),
         "generate": Command(("generate", writer, "the cat", "--max-length", "5")),
         "classify": Command(("classify", classifier, "-i", source)),
+        "caption": Command(("caption", "captioner", picture, "--max-length", "5")),
+        "forecast": Command(("forecast", "forecaster", "--series", series)),
+        "export": Command(("export", translator, out, "--to", "safetensors")),
+        "import": Command(("import", foreign, out)),
         "score": Command(("score", translator, *parallel)),
         "align": Command(("align", translator, *parallel)),
         "evaluate": Command(("evaluate", translator, "--src", source, "--ref", target, "--beam", "1"), **tables),
