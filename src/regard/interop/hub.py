@@ -41,7 +41,7 @@ def is_hub_name(name: str) -> bool:
 def fetched_model(name: str, out: Path, revision: str | None = None) -> Iterator[Path]:
     """A directory beside `out` with the files of a model that an import reads. `.bin` files only where there is no safetensors."""
     hub = _library(name)
-    with _explained(name, "fetch"), activity(f"fetching {name}"):
+    with _transfer(name, "fetch"), activity(f"fetching {name}"):
         api = hub.HfApi()
         info = api.model_info(name, revision=revision, timeout=_RETRY_SECONDS)
         present = [file.rfilename for file in info.siblings or ()]
@@ -63,7 +63,7 @@ def push(path: str | Path, name: str, *, private: bool = False, facts: CardFacts
     bundle, hub = open_given(path), _library(name)
     with scratch_directory(bundle.directory) as scratch:
         export_model(bundle, scratch / "bundle", "safetensors", ExportOptions(facts=facts or CardFacts()))
-        with _explained(name, "push"), activity(f"pushing {name}"):
+        with _transfer(name, "push"), activity(f"pushing {name}"):
             api = hub.HfApi()
             address = api.create_repo(name, repo_type="model", private=private or None, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=str(scratch / "bundle"), commit_message="A bundle of regard")
@@ -77,7 +77,7 @@ def pull(name: str, out: str | Path, revision: str | None = None) -> None:
     if place.exists() or place.is_symlink():
         raise DiskError(f"{place}: it is there already; choose another place, or delete it")
     hub = _library(name)
-    with _explained(name, "pull"), activity(f"pulling {name}"):
+    with _transfer(name, "pull"), activity(f"pulling {name}"):
         info = hub.HfApi().model_info(name, revision=revision, timeout=_RETRY_SECONDS)
         present = {file.rfilename for file in info.siblings or ()}
         if MANIFEST not in present:
@@ -127,12 +127,16 @@ def _copy(source: Path, names: Sequence[str], directory: Path) -> None:
 
 
 @contextmanager
-def _explained(name: str, verb: str) -> Iterator[None]:
-    """Turn what the library raises into one line: no network, no such model, no access."""
+def _transfer(name: str, verb: str) -> Iterator[None]:
+    """Turn what the library raises into one line: no network, no such model, no access. It shows no bars of its own."""
     from huggingface_hub import errors
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     transport: type[Exception] = getattr(errors, "HTTPError", OSError)
+    shows_bars = not are_progress_bars_disabled()
     try:
+        if shows_bars:
+            disable_progress_bars()
         yield
     except (BundleError, DiskError):
         raise
@@ -163,3 +167,6 @@ def _explained(name: str, verb: str) -> Iterator[None]:
             f"{name}: no such directory, and the hub cannot be reached ({shown(reason, 100)}); "
             "check the network, or download the model elsewhere and give its directory"
         ) from None
+    finally:
+        if shows_bars:
+            enable_progress_bars()
