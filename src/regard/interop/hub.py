@@ -48,6 +48,8 @@ def fetched_model(name: str, out: Path, revision: str | None = None) -> Iterator
         safe = [file for file in present if _SAFE.fullmatch(file)]
         weights = safe or [file for file in present if _PICKLED.fullmatch(file)]
         wanted = [*weights, *(file for file in _FILES if file in present)]
+        if MANIFEST in present:
+            raise BundleError(f"{name}: a bundle of regard already; get it with `regard pull {name} OUT`")
         if not weights or "config.json" not in wanted:
             missing = "weights (model.safetensors)" if not weights else "config.json"
             raise BundleError(f"{name}: no {missing} on the hub; only models of transformers' formats are imported")
