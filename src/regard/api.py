@@ -110,8 +110,8 @@ def export(
 ) -> None:
     """Write the model of a bundle or run to `out`, which must not exist, in the format of another program.
 
-    `to`: `hf` (transformers), `ct2` (CTranslate2), `argos` (Argos Translate), `safetensors` (the bundle alone), `zip` (the same in one
-    file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the bundle may not have.
+    `to`: `hf` (transformers), `ct2` (CTranslate2), `onnx` (onnxruntime), `argos` (Argos Translate), `safetensors` (the bundle alone),
+    `zip` (the same in one file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the bundle may not have.
     """
     from regard.interop.card import CardFacts
     from regard.interop.export import export_path

@@ -49,6 +49,7 @@ _USE = {
         'batch = tokenizer(["..."], return_tensors="pt", padding=True)\n'
         "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
     ),
+    "onnxruntime": 'import onnxruntime\n\nsession = onnxruntime.InferenceSession("{name}/..")  # see config.json',
     "ctranslate2": 'import ctranslate2\n\ntranslator = ctranslate2.Translator("{name}")',
     "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}.argosmodel")',
 }

@@ -24,6 +24,7 @@ from regard.files import disk_errors, scratch_directory, to_json, whole_director
 from regard.interop.argos import check_argos, write_argos
 from regard.interop.card import CARD, CardFacts, model_card
 from regard.interop.hugging_face import check_hugging_face, write_hugging_face
+from regard.interop.onnx_export import check_onnx, write_onnx
 from regard.interop.sentencepiece import write_spm_files
 from regard.tasks.load import open_given
 
@@ -176,6 +177,14 @@ def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOpti
     write_hugging_face(bundle, directory)
 
 
+def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
+    check_onnx(bundle)
+
+
+def _write_onnx(bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
+    write_onnx(bundle, directory)
+
+
 EXPORTS: dict[str, Exporter] = {
     "hf": Exporter(check=_check_hugging_face, write=_write_hugging_face, library="transformers"),
     "ct2": Exporter(
@@ -184,6 +193,7 @@ EXPORTS: dict[str, Exporter] = {
         library="ctranslate2",
         precisions=("float32", "int8"),
     ),
+    "onnx": Exporter(check=_check_onnx, write=_write_onnx, library="onnxruntime"),
     "argos": Exporter(
         check=_check_argos,
         write=_write_argos,
