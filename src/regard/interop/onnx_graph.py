@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from regard.files import disk_errors
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 OPSET, IR_VERSION = 17, 8
