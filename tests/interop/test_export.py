@@ -197,3 +197,15 @@ def test_every_task_has_a_true_card(pre_norm: Path) -> None:
     assert "A model to classify pictures" in card
     assert "| training pictures |" in card
     assert "text" not in card
+
+
+def test_a_card_that_was_edited_goes_with_a_copy(pre_norm: Path, tmp_path: Path) -> None:
+    regard.export(pre_norm, tmp_path / "m", to="safetensors")
+    (tmp_path / "m" / "README.md").write_text("Mine: **ünïcode**\n", encoding="utf-8")
+    regard.export(tmp_path / "m", tmp_path / "copy", to="safetensors")
+    regard.export(tmp_path / "m", tmp_path / "licensed", to="safetensors", licence="mit")
+    regard.export(tmp_path / "m", tmp_path / "ct2", to="ct2")
+    texts = [(tmp_path / name / "README.md").read_text(encoding="utf-8") for name in ("copy", "licensed", "ct2")]
+    assert texts[0] == "Mine: **ünïcode**\n"
+    assert 'license: "mit"' in texts[1]
+    assert 'library_name: "ctranslate2"' in texts[2]

@@ -23,7 +23,7 @@ from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import check_place, disk_errors, scratch_directory, to_json, whole_directory, whole_file
 from regard.interop.argos import check_argos, write_argos
-from regard.interop.card import CARD, CardFacts, model_card
+from regard.interop.card import CARD, CardFacts, card_of_copy, model_card
 from regard.interop.hugging_face import check_hugging_face, write_hugging_face
 from regard.interop.onnx_export import check_onnx, write_onnx
 from regard.interop.sentencepiece import write_spm_files
@@ -109,7 +109,8 @@ def refuse_taken(out: Path) -> None:
 def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
     exporter.write(bundle, directory, options)
     with disk_errors(directory):
-        card = model_card(bundle, exporter.library, options.facts)
+        is_copy = exporter.library == "regard"
+        card = card_of_copy(bundle, options.facts) if is_copy else model_card(bundle, exporter.library, options.facts)
         (directory / CARD).write_text(
             card, encoding="utf-8"
         )  # last: in a bundle it is not listed, so that it may be edited
