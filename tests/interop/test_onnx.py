@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 import regard
 from documented import ROOT, blocks
+from interop.language_models import language_model
 from regard.bundle.bundle import save_bundle
-from regard.bundle.config import TextsConfig, VocabularySizes
+from regard.bundle.config import VocabularySizes
 from regard.errors import BundleError
 from regard.interop import onnx_graph
-from regard.models.build import build_classifier, build_language_model
+from regard.models.build import build_classifier
 from regard.search.options import SearchOptions
 from regard.search.run import run_search
 from regard.tasks.classify.settings import ClassifyBundle
-from regard.tasks.generate.settings import GenerateBundle
 from tasks.bundles import TEXTS, random_bundle
 
 onnx = pytest.importorskip("onnx")
@@ -190,24 +190,6 @@ def test_the_script_needs_three_packages() -> None:
     imports = [node for node in ast.walk(ast.parse(script())) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
     assert names - set(sys.stdlib_module_names) == {"numpy", "onnxruntime", "sentencepiece"}
-
-
-def language_model(path: Path, **model: Any) -> Path:
-    tokenizers = random_tokenizers(path)
-    size = len(tokenizers.target.vocabulary)
-    settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4, "feed_forward": 48, "max_positions": 40}
-    config = GenerateBundle.parse(
-        {
-            "task": "generate",
-            "model": settings | model,
-            "vocabulary": VocabularySizes(source=size, target=size, joint=True),
-            "texts": TextsConfig(context=24),
-        }
-    )
-    torch.manual_seed(3)
-    network = build_language_model(config.model, size, 24)
-    save_bundle(path, network.state_dict(), config, tokenizers)
-    return path
 
 
 def random_tokenizers(path: Path) -> Any:

@@ -24,6 +24,7 @@ from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import check_place, disk_errors, scratch_directory, to_json, whole_directory, whole_file
 from regard.interop.argos import check_argos, write_argos
 from regard.interop.card import CARD, CardFacts, card_of_copy, model_card
+from regard.interop.hf_language import check_language_model, write_language_model
 from regard.interop.hugging_face import check_hugging_face, write_hugging_face
 from regard.interop.onnx_export import check_onnx, write_onnx
 from regard.interop.sentencepiece import write_spm_files
@@ -180,12 +181,20 @@ def _write_argos(bundle: OpenBundle, directory: Path, options: ExportOptions) ->
 
 
 def _check_hugging_face(bundle: OpenBundle, options: ExportOptions) -> None:
-    refuse_other_tasks(bundle, "hf")
+    if bundle.config.task == "generate":
+        check_language_model(bundle)
+        return
+    if bundle.config.task != "translate":
+        raise BundleError(
+            f"{bundle.directory}: its task is to {bundle.config.task}, and --to hf is for models that translate or generate; "
+            "use --to safetensors or zip"
+        )
     check_hugging_face(bundle)
 
 
 def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
-    write_hugging_face(bundle, directory)
+    write = write_language_model if bundle.config.task == "generate" else write_hugging_face
+    write(bundle, directory)
 
 
 def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
