@@ -209,3 +209,17 @@ def test_a_card_that_was_edited_goes_with_a_copy(pre_norm: Path, tmp_path: Path)
     assert texts[0] == "Mine: **ünïcode**\n"
     assert 'license: "mit"' in texts[1]
     assert 'library_name: "ctranslate2"' in texts[2]
+
+
+@pytest.mark.parametrize("to", ["hf", "ct2", "onnx", "argos"])
+def test_a_task_that_a_format_has_no_place_for_is_refused_in_its_name(
+    to: str, pre_norm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = open_given(pre_norm)
+    config = bundle.config.model_copy(update={"task": "caption"})
+    monkeypatch.setattr("regard.interop.export.open_given", lambda path: replace(bundle, config=config))
+    out = tmp_path / f"m{'.argosmodel' if to == 'argos' else ''}"
+    with pytest.raises(BundleError, match=rf"its task is to caption, and --to {to} is for models that translate"):
+        regard.export(pre_norm, out, to=to)
+    with pytest.raises(BundleError, match="--to onnx is for models that translate or generate or classify"):
+        regard.export(pre_norm, tmp_path / "n", to="onnx")

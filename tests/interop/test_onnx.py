@@ -22,6 +22,7 @@ from regard.bundle.config import VocabularySizes
 from regard.errors import BundleError
 from regard.interop import onnx_graph
 from regard.models.build import build_classifier
+from regard.models.config import SCORE_TRAITS
 from regard.search.options import SearchOptions
 from regard.search.run import run_search
 from regard.tasks.classify.settings import ClassifyBundle
@@ -45,6 +46,7 @@ NETWORKS: list[dict[str, Any]] = [
     {"encoder_mixer": "window", "window": 3, "score": "gaussian"},
     {"source_end": False, "norm_epsilon": 1e-3},
 ]
+assert {row.get("score", "scaled_dot") for row in NETWORKS} == {*SCORE_TRAITS} - {"location"}, "every score has a graph"
 IDS = ["-".join(map(str, row.values())) for row in NETWORKS]
 
 

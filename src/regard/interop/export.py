@@ -95,7 +95,9 @@ def _exporter(to: str, out: Path, options: ExportOptions) -> Exporter:
             f"--precision {options.precision}: --to {to} has only {' and '.join(exporter.precisions)}; leave it out"
         )
     if not out.name.endswith(exporter.suffix):
-        raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {out}{exporter.suffix}")
+        others = {other.suffix for other in EXPORTS.values() if other.suffix}
+        stem = out.with_suffix("") if out.suffix in others else out
+        raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {stem}{exporter.suffix}")
     refuse_taken(out)
     return exporter
 
@@ -151,17 +153,22 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
 
 
 def _check_ctranslate2(bundle: OpenBundle, options: ExportOptions) -> None:
-    refuse_other_tasks(bundle, "ct2")
+    _refuse_other_tasks(bundle, "ct2", "translate")
+    _refuse_obstacle(bundle)
+
+
+def _refuse_obstacle(bundle: OpenBundle) -> None:
+    """Refuse a translator that CTranslate2 cannot run."""
     why = obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be exported for CTranslate2: {why}")
 
 
-def refuse_other_tasks(bundle: OpenBundle, to: str) -> None:
-    """Refuse a model that does not translate."""
-    if bundle.config.task != "translate":
+def _refuse_other_tasks(bundle: OpenBundle, to: str, *tasks: str) -> None:
+    """Refuse a model whose task a format has no place for."""
+    if bundle.config.task not in tasks:
         raise BundleError(
-            f"{bundle.directory}: its task is to {bundle.config.task}, and --to {to} is for models that translate; "
+            f"{bundle.directory}: its task is to {bundle.config.task}, and --to {to} is for models that {' or '.join(tasks)}; "
             "use --to safetensors or zip"
         )
 
@@ -172,7 +179,8 @@ def _write_ctranslate2(bundle: OpenBundle, directory: Path, options: ExportOptio
 
 
 def _check_argos(bundle: OpenBundle, options: ExportOptions) -> None:
-    _check_ctranslate2(bundle, options)
+    _refuse_other_tasks(bundle, "argos", "translate")
+    _refuse_obstacle(bundle)
     check_argos(bundle, options.facts.languages(bundle))
 
 
@@ -181,15 +189,9 @@ def _write_argos(bundle: OpenBundle, directory: Path, options: ExportOptions) ->
 
 
 def _check_hugging_face(bundle: OpenBundle, options: ExportOptions) -> None:
-    if bundle.config.task == "generate":
-        check_language_model(bundle)
-        return
-    if bundle.config.task != "translate":
-        raise BundleError(
-            f"{bundle.directory}: its task is to {bundle.config.task}, and --to hf is for models that translate or generate; "
-            "use --to safetensors or zip"
-        )
-    check_hugging_face(bundle)
+    _refuse_other_tasks(bundle, "hf", "translate", "generate")
+    check = check_language_model if bundle.config.task == "generate" else check_hugging_face
+    check(bundle)
 
 
 def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
@@ -198,6 +200,7 @@ def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOpti
 
 
 def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
+    _refuse_other_tasks(bundle, "onnx", "translate", "generate", "classify")
     check_onnx(bundle)
 
 
