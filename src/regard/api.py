@@ -150,15 +150,26 @@ def quantize(
 
 
 def import_model(
-    path: str | Path, out: str | Path, *, src_lang: str | None = None, tgt_lang: str | None = None
+    path: str | Path,
+    out: str | Path,
+    *,
+    src_lang: str | None = None,
+    tgt_lang: str | None = None,
+    labels: Sequence[str] = (),
+    revision: str | None = None,
 ) -> None:
-    """Make a bundle at `out`, which must not exist, of a model directory of another program. No code of it is run."""
+    """Make a bundle at `out`, which must not exist, of a model directory of another program, or of a model of the hub (`OWNER/NAME`).
+
+    No code of it is run. `labels`: of a new classifier, for an encoder that has none. `revision`: branch, tag or commit on the hub.
+    """
     from regard.bundle.config import Languages
-    from regard.interop.importing import import_model as imported
+    from regard.interop.imported import ImportOptions
+    from regard.interop.importing import import_any
 
     check_path(path, "a model of another program")
     check_path(out, "the bundle that is written")
-    imported(path, out, Languages(source=src_lang, target=tgt_lang))
+    options = ImportOptions(Languages(source=src_lang, target=tgt_lang), tuple(labels))
+    import_any(path, out, options, revision=revision)
 
 
 def extend(

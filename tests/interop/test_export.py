@@ -19,6 +19,8 @@ from regard.files import STAGING_MARK
 from regard.interop.card import _PURPOSES, CardFacts, model_card
 from regard.tasks.bundles import bundle_classes
 from regard.tasks.load import open_given
+from regard.text.build import TokenizerPair
+from regard.text.marked import MarkedTokenizer, MarksRecord
 from tasks.bundles import TEXTS, random_bundle
 
 
@@ -223,3 +225,16 @@ def test_a_task_that_a_format_has_no_place_for_is_refused_in_its_name(
         regard.export(pre_norm, out, to=to)
     with pytest.raises(BundleError, match="--to onnx is for models that translate or generate or classify"):
         regard.export(pre_norm, tmp_path / "n", to="onnx")
+
+
+def test_texts_with_marks_around_them_are_refused(
+    pre_norm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = open_given(pre_norm)
+    tokenizer = bundle.tokenizers.source
+    piece = tokenizer.vocabulary.pieces[300]
+    tokenizers = TokenizerPair(MarkedTokenizer(tokenizer, MarksRecord(begin=(piece,))), tokenizer, joint=True)
+    monkeypatch.setattr("regard.interop.export.open_given", lambda path: replace(bundle, codecs=tokenizers))
+    for to, name in (("ct2", "m"), ("onnx", "m"), ("argos", "m.argosmodel")):
+        with pytest.raises(BundleError, match="texts have marks around them"):
+            regard.export(pre_norm, tmp_path / name, to=to)

@@ -216,12 +216,14 @@ def test_a_language_model_has_the_same_logits(settings: dict[str, Any], tmp_path
 
 
 @pytest.mark.parametrize(
-    ("pooling", "labels_of"), [("mean", "text"), ("max", "text"), ("class", "text"), ("mean", "token")]
+    ("pooling", "labels_of", "pooler"),
+    [("mean", "text", False), ("max", "text", True), ("class", "text", True), ("mean", "token", False)],
 )
-def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, tmp_path: Path) -> None:
+def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, pooler: bool, tmp_path: Path) -> None:
     tokenizers = random_tokenizers(tmp_path / "c")
     size = len(tokenizers.source.vocabulary)
     model = {"layers": 2, "width": 32, "heads": 4, "feed_forward": 48, "pooling": pooling, "kind": "transformer"}
+    model |= {"pooler": pooler, "output_bias": pooler}
     config = ClassifyBundle.parse(
         {
             "task": "classify",
@@ -233,6 +235,8 @@ def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, tmp_path
     )
     torch.manual_seed(3)
     network = build_classifier(config.model, size, 3, tagging=labels_of == "token")
+    if pooler:
+        torch.nn.init.normal_(network.get_parameter("output_bias"))
     save_bundle(tmp_path / "c", network.state_dict(), config, tokenizers)
     regard.export(tmp_path / "c", tmp_path / "onnx", to="onnx")
     session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")

@@ -66,3 +66,8 @@ def _tensor(content: bytearray, stored: StoredTensor) -> Tensor:
     if stored.begin % kind.itemsize:  # not as safetensors writes it
         content, stored = content[stored.begin : stored.end], replace(stored, begin=0)
     return torch.frombuffer(content, dtype=kind, count=count, offset=stored.begin).view(stored.shape)
+
+
+def tensor_of(content: bytearray, stored: StoredTensor) -> Tensor:
+    """The tensor whose own bytes are `content`, with which it shares memory."""
+    return _tensor(content, replace(stored, begin=0, end=len(content)))

@@ -29,6 +29,7 @@ from regard.interop.hugging_face import check_hugging_face, write_hugging_face
 from regard.interop.onnx_export import check_onnx, write_onnx
 from regard.interop.sentencepiece import write_spm_files
 from regard.tasks.load import open_given
+from regard.text.marked import MarksRecord, marks_of
 
 StoredPrecision = Literal["float32", "int8"]
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every entry: the same model gives the same bytes
@@ -159,9 +160,23 @@ def _check_ctranslate2(bundle: OpenBundle, options: ExportOptions) -> None:
 
 def _refuse_obstacle(bundle: OpenBundle) -> None:
     """Refuse a translator that CTranslate2 cannot run."""
+    _refuse_marks(bundle)
     why = obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be exported for CTranslate2: {why}")
+
+
+def _refuse_marks(bundle: OpenBundle) -> None:
+    """Refuse a model whose texts need marks around them: the programs that read sentencepiece models put none."""
+    tokenizers = bundle.tokenizers
+    source, target = tokenizers.source, tokenizers.target
+    if any(marks_of(tokenizer) != MarksRecord() for tokenizer in (source, target)):
+        raise BundleError(
+            f"{bundle.directory}: it was imported, and its texts have marks around them that other programs would not put; "
+            "export what you import from there"
+        )
+    if source.vocabulary.marks.end != target.vocabulary.marks.end:
+        raise BundleError(f"{bundle.directory}: its sources and its outputs have different end marks; use --to zip")
 
 
 def _refuse_other_tasks(bundle: OpenBundle, to: str, *tasks: str) -> None:
@@ -201,6 +216,7 @@ def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOpti
 
 def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "onnx", "translate", "generate", "classify")
+    _refuse_marks(bundle)
     check_onnx(bundle)
 
 

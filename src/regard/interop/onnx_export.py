@@ -132,13 +132,12 @@ def _write_classifier(bundle: OpenBundle, directory: Path) -> dict[str, Any]:
         ids = graph.apply("Concat", graph.apply("Sub", first[0], first[0]), ids, axis=1)
         read = graph.apply("Concat", first[1], read, axis=1)
     x = _encoded(layers, ids, read, "source", "source.embedding.weight")
+    x = x if tagging else _pooled(graph, x, read, config.pooling)
+    if config.pooler:
+        x = graph.apply("Tanh", layers.linear(x, "pooler"))
     labels = len(bundle.config.labels)
-    if tagging:
-        graph.output(layers.logits(x, "output", labels), "logits", ("batch", "source", labels))
-    else:
-        graph.output(
-            layers.logits(_pooled(graph, x, read, config.pooling), "output", labels), "logits", ("batch", labels)
-        )
+    logits = layers.logits(x, "output", labels, "output_bias" if config.output_bias else None)
+    graph.output(logits, "logits", ("batch", "source", labels) if tagging else ("batch", labels))
     graph.save(directory / CLASSIFIER, installed_version())
     return {"model": CLASSIFIER, "labels": list(bundle.config.labels), "labels_of": bundle.config.labels_of}
 

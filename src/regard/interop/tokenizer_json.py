@@ -53,7 +53,7 @@ def tokenizer_json(tokenizer: Tokenizer, *, language_model: bool = False) -> dic
             }
             for index, piece in special
         ],
-        "normalizer": {"type": "Sequence", "normalizers": [*_normalizers(tokenizer, marks_first, language_model)]},
+        "normalizer": exported_normalizers(tokenizer.form, tokenizer.lowercase, marks_first, lines=language_model),
         "pre_tokenizer": None,
         "post_processor": {
             "type": "TemplateProcessing",
@@ -78,13 +78,20 @@ def tokenizer_json(tokenizer: Tokenizer, *, language_model: bool = False) -> dic
 _DECODED_LINE = {"type": "Replace", "pattern": {"String": "\n "}, "content": "\n"}
 
 
-def _normalizers(tokenizer: Tokenizer, marks_first: bool, lines: bool) -> Iterator[dict[str, Any]]:
-    """regard's normalisation, step by step, and the space marks. lines: texts have several, each normalised by itself."""
-    form = tokenizer.form
+def exported_normalizers(form: str, lowercase: bool, marks_first: bool, *, lines: bool = False) -> dict[str, Any]:
+    """regard's normalisation and its space marks, as the file has them. marks_first: a space mark before the first word too.
+
+    lines: texts have several lines, each normalised by itself.
+    """
+    return {"type": "Sequence", "normalizers": [*_normalizers(form, lowercase, marks_first, lines)]}
+
+
+def _normalizers(form: str, lowercase: bool, marks_first: bool, lines: bool) -> Iterator[dict[str, Any]]:
+    """regard's normalisation, step by step, and the space marks."""
     yield _replaced(_DROPPED, "")
     if form in _FORMS:
         yield {"type": _FORMS[form]}
-    if tokenizer.lowercase:
+    if lowercase:
         yield {"type": "Lowercase"}
         if form in _FORMS:
             yield {"type": _FORMS[form]}

@@ -16,6 +16,7 @@ from regard.engine.resident import Resident
 from regard.errors import ConfigError
 from regard.tasks.checks import check_engine
 from regard.tasks.translate.translator import Translator
+from regard.text.marked import marks_of
 
 if TYPE_CHECKING:
     import torch
@@ -86,6 +87,11 @@ def _obstacle(bundle: OpenBundle, device: str) -> str | None:
     """The reason why CTranslate2 cannot be used; None: it can."""
     if device != "cpu":
         return f"device = {device!r} is not the CPU"
+    source, target = bundle.tokenizers.source.vocabulary.marks, bundle.tokenizers.target.vocabulary.marks
+    if marks_of(bundle.tokenizers.target).begin:
+        return "its outputs begin with a mark that is forced"
+    if source.end != target.end:
+        return f"its sources end with {source.end} and its outputs with {target.end}"
     return obstacle(bundle.config.model)
 
 
