@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the directory of the recipes' series")
     parser.add_argument("--out", type=Path, default=Path("runs/forecasting"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--no-quantiles", action="store_true", help="train the value alone, which is the same, and faster")
     parser.add_argument("--naive", action="store_true", help="no ets and arima, which take minutes")
     options = parser.parse_args()
     rows = []
@@ -30,6 +31,8 @@ def main() -> None:
         found = []
         for seed in range(1, options.seeds + 1):
             changes: dict[str, Any] = {"data": {"series": str(series)}, "train": {"seed": seed}}
+            if options.no_quantiles:
+                changes["data"]["quantiles"] = []
             if seed > 1 or options.naive:  # the baselines have no seed
                 changes["data"]["baselines"] = ["last", "seasonal"]
             run = regard.train(merged(values, changes), options.out / f"{recipe.stem}-{seed}", progress=True)
@@ -41,7 +44,13 @@ def main() -> None:
     for name, found in rows:
         first = found[0]
         numbers = [_mean([metrics[score] for metrics in found]) for score in ("mse", "mae", "mase")]
-        covered = _mean([100 * metrics["coverage"] for metrics in found], 1)
+        covered = "-"
+        if "uncalibrated" in first:
+            before, after = (
+                _mean([100 * part["coverages"]["90"] for part in parts], 1)
+                for parts in ([metrics["uncalibrated"] for metrics in found], found)
+            )
+            covered = f"{before} -> {after}"
         seconds = _mean([metrics["seconds"] for metrics in found], 0)
         print(
             f"| {name} | {first['windows']:,} | {' | '.join(numbers)} | {covered} | {first['parameters']:,} | {seconds} |"

@@ -264,8 +264,12 @@ def test_a_damaged_bundle_is_refused(trained: tuple[Path, str], tmp_path: Path) 
         (checkpoint / "manifest.json").unlink()
         write_manifest(checkpoint)
 
+    change("config.json", '"context": 24', '"context": 25')
+    with pytest.raises(BundleError, match=r"remainder.value.weight is \[8, 24\] F32, config.json asks for \[8, 25\]"):
+        load_forecaster(checkpoint)
+    change("config.json", '"context": 25', '"context": 24')
     change("config.json", '"horizon": 8', '"horizon": 9')
-    with pytest.raises(BundleError, match=r"remainder.value.weight is \[8, 24\] F32, config.json asks for \[9, 24\]"):
+    with pytest.raises(BundleError, match=r"scales.json: calibration.corrections are not 9 steps of 5 quantiles"):
         load_forecaster(checkpoint)
     change("config.json", '"horizon": 9', '"horizon": 8')
     change("scales.json", '"deviation": ', '"deviation": -')

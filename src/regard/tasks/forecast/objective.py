@@ -16,7 +16,7 @@ from regard.data.batches import Batch
 from regard.data.scales import SeriesScales
 from regard.models.forecasters import ForecastNetwork
 from regard.ops.series import pinball
-from regard.tasks.forecast.evaluate import ForecastTest, validation_errors
+from regard.tasks.forecast.evaluate import ForecastTest, validate_forecaster
 from regard.tasks.forecast.forecaster import Forecaster
 from regard.tasks.forecast.prepare import PreparedSeries
 from regard.tasks.forecast.settings import ForecastBundle, ForecastSettings
@@ -93,19 +93,21 @@ class ForecastObjective:
         served = Forecaster(network, self.bundle, self.codecs)
         # a series without a training part has the scale of its validation part
         spans = [(part.train, part.valid if part.train else 0) for part in self.prepared.parts]
-        errors, rows = validation_errors(served, ForecastTest(self.prepared.table, spans, "validation"))
-        every = errors.scores()
+        found = validate_forecaster(served, ForecastTest(self.prepared.table, spans, "validation"))
+        every = found.errors.scores()
         if not math.isfinite(every["mse"]):
             return Measured(math.nan, -math.inf, {}, ())
         scores = {name: value for name, value in every.items() if value is not None}
         train = self.settings.train
         samples = tuple(
             Sample(f"{row['series']} from {row['origin']} on", _numbers(row["truth"]), _numbers(row["forecast"]))
-            for row in rows[: train.samples]
+            for row in found.rows[: train.samples]
         )
         value = best_value(train.select, "mse", every["mse"], scores)
         by = selecting(train.select, "mse")
-        return Measured(every["mse"], value, scores, samples, by, is_likelihood=False)
+        calibration = found.calibration if train.calibrate else None
+        codecs = self.codecs.model_copy(update={"calibration": calibration})
+        return Measured(every["mse"], value, scores, samples, by, is_likelihood=False, codecs=codecs)
 
 
 def _numbers(values: list[float]) -> str:
