@@ -21,7 +21,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the directory of the recipes' series")
     parser.add_argument("--out", type=Path, default=Path("runs/forecasting"))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--no-quantiles", action="store_true", help="train the value alone, which is the same, and faster")
+    parser.add_argument(
+        "--no-quantiles", action="store_true", help="train the value alone, which is the same, and faster"
+    )
     parser.add_argument("--naive", action="store_true", help="no ets and arima, which take minutes")
     options = parser.parse_args()
     rows = []

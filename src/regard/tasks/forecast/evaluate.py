@@ -76,6 +76,8 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
         "decoding_seconds": seconds,
         "set": test.name,
     }
+    if not is_installed() and (skipped := [name for name in FITTED if name in test.baselines]):
+        metrics["baselines_skipped"] = skipped
     if served.scales.calibration is not None:
         before = _sum(_errors(served, part, part.learned) for part in parts)
         metrics["uncalibrated"] = {"coverages": before.coverages(), "pinball": before.quantile_loss()}

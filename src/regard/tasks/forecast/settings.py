@@ -38,7 +38,7 @@ class ForecastTrainConfig(TrainConfig):
     quantile_weight: float = Field(default=1.0, ge=0)
     """The weight of the pinball loss. The quantiles' own weights learn from it, and the value from squared errors alone."""
     calibrate: bool = True
-    """Whether the quantiles of a checkpoint are corrected by the errors on the validation windows, so that its intervals cover their share."""
+    """Whether the errors on the validation windows correct the quantiles of a checkpoint, so that intervals cover their share."""
     validate_every: int = Field(default=500, ge=1)
     """Steps between two validations."""
     save_every: int = Field(default=500, ge=1)

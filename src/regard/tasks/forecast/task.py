@@ -80,6 +80,10 @@ class Forecast:
             for level, share in metrics["coverages"].items()
         ]
         coverage = [f"coverage of the intervals: {', '.join(covered)}"] if covered else []
+        if skipped := [HEADINGS[name] for name in metrics.get("baselines_skipped", ())]:
+            coverage.append(
+                f"without {' and '.join(skipped)}, which need statsforecast: pip install 'regard[forecast]'"
+            )
         span = f"{metrics['windows']:,} windows of {metrics['series']} series, {metrics['from']} to {metrics['until']}"
         return "\n".join([span, *lines, *coverage]) + "\n"
 
