@@ -80,7 +80,11 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
         metrics["baselines_skipped"] = skipped
     if served.scales.calibration is not None:
         before = _sum(_errors(served, part, part.learned) for part in parts)
-        metrics["uncalibrated"] = {"coverages": before.coverages(), "pinball": before.quantile_loss()}
+        metrics["uncalibrated"] = {
+            "coverages": before.coverages(),
+            "coverage_by_step": before.by_step().get("coverage"),
+            "pinball": before.quantile_loss(),
+        }
         metrics["calibration_windows"] = served.scales.calibration.windows
     return Evaluation(metrics, _rows(served, parts))
 
