@@ -76,7 +76,8 @@ def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
     assert "MSE by step of the horizon" in captions
     assert "Coverage of the 90 % interval" in captions
     assert "before calibration" in captions
-    script = "[document.documentElement.scrollWidth - innerWidth, [...document.querySelectorAll('.matrix .word')].map(word => word.textContent)]"
+    words_of_map = "[...document.querySelectorAll('.matrix .word')].map(word => word.textContent)"
+    script = f"[document.documentElement.scrollWidth - innerWidth, {words_of_map}]"
     wide, words = measured(page, tmp_path, script, width)
     assert wide <= 0  # the map scrolls in its frame, not the page
     assert "layer 1" in words
