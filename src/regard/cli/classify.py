@@ -47,8 +47,9 @@ def classify(
     from regard.tasks.load import load_classifier
 
     path = find_bundle(bundle)
-    of_pictures = read_config(path).task == "classify_images"
-    if pictures and not of_pictures:
+    task = read_config(path).task
+    of_pictures = task == "classify_images"
+    if pictures and task == "classify":
         raise ConfigError(
             f'{pictures[0]}: {bundle} classifies texts; the text is piped, echo "TEXT" | regard classify DIR, '
             "or read from a file, regard classify DIR -i FILE"

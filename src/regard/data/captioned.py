@@ -200,7 +200,8 @@ def note_on_pictures(prepared: PreparedCaptions) -> str | None:
     if not loose:
         return None
     names = ", ".join(loose[:SHOWN]) + (", .." if len(loose) > SHOWN else "")
-    return f"{len(loose):,} pictures have no caption and are not used: {names}"
+    verb = "picture has no caption and is" if len(loose) == 1 else "pictures have no caption and are"
+    return f"{len(loose):,} {verb} not used: {names}"
 
 
 def _caption_files(data: CaptionData) -> dict[str, CaptionFile]:
@@ -211,7 +212,7 @@ def _caption_files(data: CaptionData) -> dict[str, CaptionFile]:
         if path is not None:
             files[part] = read_captions(path, getattr(data, f"{part}_images") or data.images)
     if data.regions and not any(any(picture.regions) for picture in files["train"].pictures):
-        raise DataError(f"{files['train'].name}: no regions, which data.regions = true asks for; {REGION_FORMS}")
+        raise DataError(f"{files['train'].name}: no regions, which data.regions = true asks for; in .jsonl, {REGION_FORMS}")
     return files
 
 
