@@ -144,25 +144,6 @@ def test_batches_by_hand(pictures: Path, tmp_path: Path) -> None:
     assert sorted(planned) == [1, 2]  # a picture has 4 patches, and `plan` counts an end mark: two in ten
 
 
-def test_some_words_are_unknown_to_the_decoder_by_seed_epoch_and_number(tmp_path: Path) -> None:
-    prepared = prepare_captions(CaptionData(scenes=60), WORD, tmp_path / "cache")
-    tokenizer = prepared.tokenizers.target
-    plain, dropping = (
-        CaptionExamples(prepared.train, (8, 8), tokenizer, (0.0,) * 3, (1.0,) * 3, share) for share in (0.0, 0.25)
-    )
-    whole, batch = plain.batch(range(60), 1, 0), dropping.batch(range(60), 1, 0)
-    assert (batch.target_out == whole.target_out).all()  # every word is learned
-    unknown = batch.target_in == tokenizer.vocabulary.UNK
-    assert (batch.target_in[~unknown] == whole.target_in[~unknown]).all()
-    pad = whole.target_in == tokenizer.vocabulary.pad  # the start token, and padding
-    assert not unknown[pad].any()
-    assert 0.18 < unknown[~pad].float().mean() < 0.32
-    alone = dropping.batch([7], 1, 0).target_in
-    assert (alone == batch.target_in[7:8, : alone.shape[1]]).all()
-    assert (dropping.batch(range(60), 1, 1).target_in != batch.target_in).any()
-    assert (dropping.batch(range(60), 2, 0).target_in != batch.target_in).any()
-
-
 def test_batches_have_captions_of_all_lengths(tmp_path: Path) -> None:
     """The length of a caption tells what it says, such as its relation: batches by length would each have one of them."""
     prepared = prepare_captions(CaptionData(scenes=200), WORD, tmp_path / "cache")

@@ -34,9 +34,6 @@ class CaptionData(PictureSize):
     regions: bool = False
     """Whether a head of attention is trained to look at the gold region of each word: scenes have them, own .jsonl captions may."""
 
-    word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Share of the words that the decoder reads as unknown in training, so that it looks at the picture (Bowman et al. 2016)."""
-
     scenes: int = Field(default=20_000, ge=1)
     """Training scenes where no captions are given. Up to 500 more validate, up to 1,000 test, of combinations that are not trained on."""
 

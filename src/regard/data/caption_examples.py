@@ -19,7 +19,6 @@ from regard.text.packed import Packed
 from regard.text.tokenizer import Tokenizer
 
 _SHOWN = 5  # pictures that a message names
-_DROPOUT = 5  # tells the random numbers of words from others of the same seed
 
 
 class CaptionExamples:
@@ -32,10 +31,8 @@ class CaptionExamples:
         tokenizer: Tokenizer,
         mean: Sequence[float],
         deviation: Sequence[float],
-        word_dropout: float = 0.0,
     ) -> None:
         """grid: rows and columns of the patches of a picture; a batch counts the longer of picture and caption."""
-        self._word_dropout = word_dropout
         self.corpus, self._grid, self._tokenizer = corpus, grid, tokenizer
         # Not by length of caption: it depends on what is said, and a batch of one relation alone would be a poor sample.
         self._widths = np.maximum(corpus.lengths, grid[0] * grid[1])
@@ -61,21 +58,12 @@ class CaptionExamples:
         ended = with_end_marks(table, rows.lengths, vocabulary.EOS)
         return Batch(
             source=pixels if readings == 1 else pixels.repeat(readings, 1, 1, 1),
-            target_in=torch.from_numpy(self._dropped(target_in[:, : ended.shape[1]], chosen, seed, epoch)),
+            target_in=torch.from_numpy(target_in[:, : ended.shape[1]]),
             target_out=torch.from_numpy(ended.astype(np.int64)),
             indices=tuple(chosen.tolist()),
             tokens=int(rows.lengths.sum()) + len(chosen),
             alignment=self._attention(chosen, rows, readings),
         )
-
-    def _dropped(self, target_in: Numbers, chosen: Numbers, seed: int, epoch: int) -> Numbers:
-        """What the decoder reads: some tokens unknown. (seed, epoch, number) decide which."""
-        if not self._word_dropout:
-            return target_in
-        vocabulary, width = self._tokenizer.vocabulary, target_in.shape[1]
-        draws = [np.random.default_rng([seed, epoch, number, _DROPOUT]).random(width) for number in chosen.tolist()]
-        dropped = (np.stack(draws) < self._word_dropout) & (target_in != vocabulary.pad)
-        return np.where(dropped, vocabulary.UNK, target_in)
 
     def _attention(self, chosen: Numbers, captions: Packed, readings: int) -> torch.Tensor | None:
         """[R B, T, S] the attention that the regions ask for; None without regions."""

@@ -212,7 +212,9 @@ def _caption_files(data: CaptionData) -> dict[str, CaptionFile]:
         if path is not None:
             files[part] = read_captions(path, getattr(data, f"{part}_images") or data.images)
     if data.regions and not any(any(picture.regions) for picture in files["train"].pictures):
-        raise DataError(f"{files['train'].name}: no regions, which data.regions = true asks for; in .jsonl, {REGION_FORMS}")
+        raise DataError(
+            f"{files['train'].name}: no regions, which data.regions = true asks for; in .jsonl, {REGION_FORMS}"
+        )
     return files
 
 

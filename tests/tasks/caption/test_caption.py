@@ -246,7 +246,7 @@ def test_a_head_is_trained_to_look_at_regions(tmp_path: Path, pictures: list[np.
     """Overfitted, the head points; the other one, which nobody told, does so less; resuming is exact."""
     settings = {
         **SETTINGS,
-        "data": {"scenes": 24, "regions": True, "word_dropout": 0.1},
+        "data": {"scenes": 24, "regions": True},
         "train": {
             **SETTINGS["train"],
             "alignment_weight": 1.0,

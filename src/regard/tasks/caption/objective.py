@@ -50,15 +50,15 @@ class CaptionObjective(TextObjective):
             attention=None if head is None else AlignmentConfig(heads=((head.layer, 0),), shift=head.shift),
         )
         self.bundle = own if base is None else own.inherited(base)
-        self.examples = self._examples(prepared.train, settings.data.word_dropout)
+        self.examples = self._examples(prepared.train)
         self._valid, self._valid_test = self._examples(prepared.valid), CaptionTest.of(prepared.valid, "validation")
         note = note_on_pictures(prepared)
         self.notes = () if note is None else (note,)
 
-    def _examples(self, corpus: CaptionCorpus, word_dropout: float = 0.0) -> CaptionExamples:
+    def _examples(self, corpus: CaptionCorpus) -> CaptionExamples:
         form = self.bundle.pictures
         tokenizer = self.prepared.tokenizers.target
-        return CaptionExamples(corpus, self.bundle.grid, tokenizer, form.mean, form.deviation, word_dropout)
+        return CaptionExamples(corpus, self.bundle.grid, tokenizer, form.mean, form.deviation)
 
     @property
     def left_out(self) -> dict[str, int]:
