@@ -58,7 +58,7 @@ def clean(
     ] = 0.5,
     language_margin: Annotated[
         float, typer.Option(help="Nats by which a side is more probable in another language.")
-    ] = 8.0,
+    ] = 4.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only; write nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as one JSON object.")] = False,
 ) -> None:

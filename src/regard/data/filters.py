@@ -19,8 +19,8 @@ FILTERS = {
     "length": "too few or too many words, too many characters, a word that is too long",
     "ratio": "lengths that do not fit",
     "copy": "the target is the source, or nearly",
-    "numbers": "numbers above 12 that the other side lacks",
     "links": "addresses (URLs, mail) that the other side lacks",
+    "numbers": "numbers above 12 that the other side lacks",
     "language": "a side in another language",
     "duplicate": "a pair that was there before",
     "near-duplicate": "a pair that was there before but for case, spaces and punctuation",
@@ -66,7 +66,7 @@ class CleanSettings(Settings):
     number_mismatch: float = Field(default=0.5, ge=0, le=1)
     """Largest share of the numbers above 12 that the other side lacks."""
 
-    language_margin: float = Field(default=8.0, ge=0)
+    language_margin: float = Field(default=4.0, ge=0)
     """Nats by which a side is more probable in another language than in its own."""
 
     gain: float = 0.0

@@ -19,13 +19,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.trigrams import BUCKETS, Values, hashed_trigrams
+from regard.data.trigrams import Values, hashed_trigrams
 
 PROFILES = Path(__file__).parent / "profiles" / "languages.json.gz"
 SCALE = 8.0  # the numbers in the file are -8 log p
+BITS = 20  # of a hashed trigram
 FLOOR = -10.5  # log p of a trigram that is not among the most frequent of a language
 MAJORITY = 0.5  # the share of the judged sentences that tell the language of a side
 JUDGED = 12  # trigrams: the language of a shorter sentence tells little
+_BLOCK = 2_000  # texts that are judged at once
 _VARIANTS = ({"zh", "zh-TW"},)
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -46,7 +48,7 @@ class Statistics:
 
     names: tuple[str, ...]
     places: NDArray[np.int32]
-    """[2^BUCKETS] row of a hashed trigram; 0: of none."""
+    """[2^BITS] row of a hashed trigram; 0: of none."""
     shares: NDArray[np.float32]
     """[1 + R, L] log p. The first row is zero: such a trigram tells nothing."""
 
@@ -61,11 +63,11 @@ class Statistics:
 def statistics() -> Statistics:
     """The statistics that are part of the package."""
     profiles: dict[str, tuple[list[str], list[int]]] = json.loads(gzip.decompress(PROFILES.read_bytes()))
-    places = np.zeros(1 << BUCKETS, dtype=np.int32)
+    places = np.zeros(1 << BITS, dtype=np.int32)
     rows: list[NDArray[np.float32]] = [np.zeros(len(profiles), dtype=np.float32)]
     for column, (grams, numbers) in enumerate(profiles.values()):
         padded = [gram if len(gram) == 3 else f" {gram} " for gram in grams]
-        for bucket, number in zip(hashed_trigrams("".join(padded))[::3], numbers, strict=True):
+        for bucket, number in zip(hashed_trigrams("".join(padded), BITS)[::3], numbers, strict=True):
             if not places[bucket]:
                 places[bucket] = len(rows)
                 rows.append(np.full(len(profiles), FLOOR, dtype=np.float32))
@@ -75,33 +77,56 @@ def statistics() -> Statistics:
 
 
 def letter_trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """[G] the hashed trigrams of the words of all texts, and [N] how many each text has. Digits and punctuation do not count."""
+    """[G] the hashed trigrams of the words of all texts, -1 between words, and [N] how many each text has.
+
+    Digits and punctuation do not count.
+    """
     padded = []
     for text in texts:
-        words = _NO_LETTERS.sub("  ", text.lower())
+        words = _NO_LETTERS.sub(" ", text.lower())
         if not words.isascii():
-            words = _IDEOGRAPH.sub(r"  \g<0>  ", words)
-        padded.append(f"  {words}  ")
-    return hashed_trigrams("".join([*padded, "  "])), np.array([*map(len, padded)], dtype=np.int64)
+            words = _IDEOGRAPH.sub(r" \g<0> ", words)
+        padded.append(f" {words} ")
+    lengths = np.array([*map(len, padded)], dtype=np.int64)
+    joined = "".join([*padded, "  "])
+    grams = hashed_trigrams(joined, BITS)
+    grams[
+        np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")[1:-1] == ord(" ")
+    ] = -1  # none of one word
+    return grams, lengths
+
+
+def letter_rows(texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """[G] the rows of the statistics of all trigrams, 0 where there is none, and [N] how many trigrams each text has."""
+    grams, lengths = letter_trigrams(texts)
+    return np.where(grams < 0, 0, statistics().places[grams]), lengths
 
 
 def log_shares(texts: Sequence[str]) -> tuple[Values, NDArray[np.int64]]:
     """[N, L] the log-probability of each text in each language, and [N] how many of its trigrams tell something."""
     known = statistics()
-    grams, lengths = letter_trigrams(texts)
-    rows = known.places[grams]
+    rows, lengths = letter_rows(texts)
     starts = np.cumsum(lengths) - lengths
     told = np.add.reduceat((rows > 0).astype(np.int64), starts)
     return np.add.reduceat(known.shares[rows], starts, axis=0).astype(np.float64), told
 
 
+def _most_probable(texts: Sequence[str]) -> list[int]:
+    """The place of the most probable language of each text."""
+    blocks = (texts[first : first + _BLOCK] for first in range(0, len(texts), _BLOCK))
+    return [place for block in blocks for place in log_shares(block)[0].argmax(axis=1).tolist()]
+
+
 def guess_languages(texts: Sequence[str]) -> list[str | None]:
     """The most probable language of each text; None for one that is too short to tell."""
-    if not texts:
-        return []
-    values, told = log_shares(texts)
     names = statistics().names
-    return [names[place] if many >= JUDGED else None for place, many in zip(values.argmax(axis=1), told, strict=True)]
+    guesses: list[str | None] = []
+    for first in range(0, len(texts), _BLOCK):
+        values, told = log_shares(texts[first : first + _BLOCK])
+        guesses += [
+            names[place] if many >= JUDGED else None for place, many in zip(values.argmax(axis=1), told, strict=True)
+        ]
+    return guesses
 
 
 class SideLanguage:
@@ -129,9 +154,10 @@ class SideLanguage:
 
     @staticmethod
     def _shares_with(sample: Sequence[str], column: int) -> NDArray[np.float32]:
-        """[1 + R] log p of a trigram on this side: half as in its language, half as in the sample."""
+        """[1 + R] log p of a trigram on this side: half as in its language, half as in the texts of the sample in that language."""
         known = statistics()
-        rows = known.places[letter_trigrams(sample)[0]] if sample else np.zeros(0, dtype=np.int32)
+        own = [text for text, place in zip(sample, _most_probable(sample), strict=True) if place == column]
+        rows = letter_rows(own)[0]
         counts = np.bincount(rows[rows > 0], minlength=len(known.shares))
         seen = counts / max(1, counts.sum())
         mixed = np.log(0.5 * np.exp(known.shares[:, column]) + 0.5 * seen)
@@ -143,8 +169,7 @@ class SideLanguage:
         if not texts:
             return []
         known = statistics()
-        grams, lengths = letter_trigrams(texts)
-        rows = known.places[grams]
+        rows, lengths = letter_rows(texts)
         starts = np.cumsum(lengths) - lengths
         values = np.add.reduceat(known.shares[rows], starts, axis=0)
         own = np.add.reduceat(self._own[rows], starts)

@@ -39,10 +39,10 @@ def trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return hashed_trigrams("".join([*padded, "  "])), np.array([*map(len, padded)], dtype=np.int64)
 
 
-def hashed_trigrams(text: str) -> NDArray[np.int64]:
-    """The bucket of each three characters in a row."""
+def hashed_trigrams(text: str, bits: int = BUCKETS) -> NDArray[np.int64]:
+    """The bucket of each three characters in a row, a number of so many bits."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
     hashed = np.zeros(max(0, len(codes) - 2), dtype=np.uint64)
     for place, factor in enumerate(_FACTORS):
         hashed += codes[place : place + len(hashed)] * np.uint64(factor)
-    return (hashed >> np.uint64(64 - BUCKETS)).astype(np.int64)
+    return (hashed >> np.uint64(64 - bits)).astype(np.int64)
