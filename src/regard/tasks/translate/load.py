@@ -8,6 +8,7 @@ from regard.activity import activity
 from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision, automatic, measured_precisions
+from regard.bundle.quantised import is_quantised
 from regard.bundle.weights import WEIGHTS
 from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
@@ -54,7 +55,13 @@ def available_precisions() -> set[str]:
 
 
 def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
-    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that the processor lacks is float32, with a warning."""
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that the processor lacks is float32, with a warning.
+
+    Weights that are stored in 8 bits are int8."""
+    if is_quantised(bundle.files):
+        if precision == "bfloat16":
+            raise ConfigError(f"precision = {precision!r}: the weights of {bundle.directory} have 8 bits; use int8")
+        return "int8"
     if precision == "auto":
         measured = measured_precisions(bundle.files)
         chosen, refused = automatic(measured, available_precisions())
