@@ -5,7 +5,7 @@ every hypothesis that its sentence ever had, and a mask hides those that are not
 times as many scores. On a CPU it is still faster for a few hypotheses, because the cache of a plain beam is copied twice a step: to reorder
 it, and to append to it. Sentences that leave a search keep their places until a quarter of all places is theirs.
 
-Shapes: B sentences, P places of sentences, k hypotheses each, R = B k rows, L = P k rows of all places, H heads, d head width, t positions,
+Shapes: B sentences, P places of sentences, k hypotheses each, m after a reorder, R = B k rows, L = P k rows of all places, H heads, d head width, t positions,
 N keys so far, C keys that there is memory for, W any width.
 """
 
@@ -53,17 +53,17 @@ class Past:
         return replace(self, hidden=torch.cat([self.hidden, own.expand(self.size, -1, -1)], dim=2))
 
     def reorder(
-        self, sentences: Int[Tensor, " B"], parents: Int[Tensor, "B k"], like: Float[Tensor, "P k N"]
+        self, sentences: Int[Tensor, " B"], parents: Int[Tensor, "B m"], shown: Float[Tensor, "P k N"]
     ) -> "tuple[Past, Int[Tensor, ' B'] | None]":
-        """The past of these sentences, with the hypotheses `parents` of each, and the places that caches must keep; None: all of them.
+        """The past of these sentences, each with m of its hypotheses, and the places that caches must keep; None: all of them.
 
-        like: the mask of a past in which every key is seen.
+        shown: the mask of a past in which every key is seen.
         """
         count, wanted = parents.shape
         places = sentences if self.places is None else self.places[sentences]
         chosen: Tensor | None = None
         if self.hidden is not None or wanted > 1:
-            hidden = like if self.hidden is None else self.hidden
+            hidden = shown if self.hidden is None else self.hidden
             rows = (places[:, None] * self.hypotheses + parents).flatten()
             chosen = hidden.flatten(0, 1).index_select(0, rows).view(count, wanted, -1)
         if count == self.size:
@@ -128,9 +128,9 @@ class SharedCaches:
         return SharedCaches(layers, filled, self.length + 1, self.past.extended())
 
     def reorder(
-        self, sentences: Int[Tensor, " B"], parents: Int[Tensor, "B k"]
+        self, sentences: Int[Tensor, " B"], parents: Int[Tensor, "B m"]
     ) -> "tuple[SharedCaches, Int[Tensor, ' B'] | None]":
-        """The caches of these sentences, with the hypotheses `parents` of each, and the places that were kept; None: all of them."""
+        """The caches of these sentences, each with m of its hypotheses, and the places that were kept; None: all of them."""
         nothing_hidden = self.layers[0].values.new_zeros(()).expand(self.past.size, self.past.hypotheses, self.filled)
         past, places = self.past.reorder(sentences, parents, nothing_hidden)
         layers = self.layers if places is None else tuple(layer.keep(places) for layer in self.layers)
