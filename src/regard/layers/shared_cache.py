@@ -78,29 +78,31 @@ class Past:
 
 
 class LayerCache:
-    """The keys and values of one layer, and the views of them that a step writes to."""
+    """The keys and values of one layer, with views of them."""
 
-    __slots__ = ("keys", "new_keys", "new_values", "values")
+    __slots__ = ("keys", "pairs", "values")
 
-    def __init__(self, keys: Float[Tensor, "P H d C"], values: Float[Tensor, "P H C d"]) -> None:
-        self.new_keys, self.new_values = keys, values
-        self.keys, self.values = keys.flatten(0, 1), values.flatten(0, 1)
-        """[P H, d, C]: each key is a column, which makes the products with queries faster; and [P H, C, d]."""
+    def __init__(self, pairs: Float[Tensor, "2 P H C d"]) -> None:
+        self.pairs = pairs
+        """Keys, then values: a step writes both at once."""
+        self.keys, self.values = (part.flatten(0, 1) for part in pairs)
+        """[P H, C, d] each."""
+
+    @classmethod
+    def of(cls, keys: Float[Tensor, "P H C d"], values: Float[Tensor, "P H C d"]) -> "LayerCache":
+        """The cache of these keys and values."""
+        return cls(torch.stack([keys, values]))
 
     def keep(self, places: Int[Tensor, " B"]) -> "LayerCache":
         """The cache of these places."""
-        return LayerCache(self.new_keys.index_select(0, places), self.new_values.index_select(0, places))
+        return LayerCache(self.pairs.index_select(1, places))
 
     def with_room(self, filled: int, size: int) -> "LayerCache":
         """The same contents in larger memory."""
-        places, heads, width, _ = self.new_keys.shape
-        keys, values = (
-            self.new_keys.new_empty(places, heads, width, size),
-            self.new_values.new_empty(places, heads, size, width),
-        )
-        keys[..., :filled] = self.new_keys[..., :filled]
-        values[:, :, :filled] = self.new_values[:, :, :filled]
-        return LayerCache(keys, values)
+        *leading, _, width = self.pairs.shape
+        pairs = self.pairs.new_empty(*leading, size, width)
+        pairs[..., :filled, :] = self.pairs[..., :filled, :]
+        return LayerCache(pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class SharedCaches:
     @classmethod
     def of(cls, caches: Sequence[tuple[Float[Tensor, "B H t d"], Float[Tensor, "B H t d"]]]) -> "SharedCaches":
         """The caches of sentences with one hypothesis each."""
-        layers = tuple(LayerCache(keys.transpose(2, 3), values) for keys, values in caches)
+        layers = tuple(LayerCache.of(keys, values) for keys, values in caches)
         length = caches[0][0].shape[2]
         return cls(layers, length, length, Past(len(caches[0][0])))
 
@@ -143,12 +145,9 @@ class SharedCaches:
         if past.places is not None:
             layers = tuple(layer.keep(past.places) for layer in layers)
             hidden = None if hidden is None else hidden.index_select(0, past.places)
-        contents = [
-            (layer.new_keys[..., : self.filled].transpose(2, 3), layer.new_values[:, :, : self.filled])
-            for layer in layers
-        ]
+        contents = [layer.pairs[..., : self.filled, :].unbind() for layer in layers]
         if hidden is None:
-            return tuple(contents)
+            return tuple((keys, values) for keys, values in contents)
         seen = (hidden == 0).nonzero()[:, 2].view(len(hidden), 1, past.hypotheses * self.length, 1)
         return tuple((self._own(keys, seen), self._own(values, seen)) for keys, values in contents)
 

@@ -114,20 +114,16 @@ class StepBlock:
     ) -> Float[Tensor, "R D"]:
         places, hypotheses, heads = past.size, past.hypotheses, self._heads
         parts = past.spread(self._own(x)).view(places, hypotheses, 3, heads, -1)
+        new = cache.pairs.narrow(3, filled - hypotheses, hypotheses)  # [2, P, H, k, d]
         if turn is None:
-            query, key, value = parts.unbind(2)  # [P, k, H, d]
+            query = parts[:, :, 0]  # [P, k, H, d]
+            new.copy_(parts[:, :, 1:].permute(2, 0, 3, 1, 4))
         else:
             query, key = rotated(parts[:, :, :2], turn).unbind(2)
-            value = parts[:, :, 2]
-        if hypotheses == 1:
-            cache.new_keys.select(3, filled - 1).copy_(key[:, 0])
-            cache.new_values.select(2, filled - 1).copy_(value[:, 0])
-            query = query.reshape(places * heads, 1, -1)
-        else:
-            cache.new_keys.narrow(3, filled - hypotheses, hypotheses).copy_(key.permute(0, 2, 3, 1))
-            cache.new_values.narrow(2, filled - hypotheses, hypotheses).copy_(value.transpose(1, 2))
-            query = query.transpose(1, 2).reshape(places * heads, hypotheses, -1)
-        scores = torch.bmm(query, cache.keys.narrow(2, 0, filled))
+            new[0].copy_(key.transpose(1, 2))
+            new[1].copy_(parts[:, :, 2].transpose(1, 2))
+        query = query.transpose(1, 2).reshape(places * heads, hypotheses, -1)
+        scores = torch.bmm(query, cache.keys.narrow(1, 0, filled).transpose(1, 2))
         if past.hidden is not None:
             scores.view(places, heads, hypotheses, filled).add_(past.hidden[:, None])
         context = torch.bmm(softmax_of_steps(scores), cache.values.narrow(1, 0, filled))

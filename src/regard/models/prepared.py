@@ -53,7 +53,7 @@ class SharedState:
 
     def plain(self) -> "PlainState":
         """The same state as `step_decoder` takes it."""
-        past, heads = self.caches.past, self.caches.layers[0].new_keys.shape[1]
+        past, heads = self.caches.past, self.caches.layers[0].pairs.shape[2]
         decoder = DecoderState(self.caches.by_rows(), past.hypotheses)
         if self.source is None:
             return decoder
