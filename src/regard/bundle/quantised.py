@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from regard.bundle.header import system_error
 from regard.bundle.int8 import quantised
 from regard.bundle.manifest import Manifest
 from regard.errors import BundleError
@@ -88,6 +89,7 @@ def stored_types(shapes: Mapping[str, Shape]) -> dict[str, tuple[Shape, tuple[st
 
 def write_quantised(path: Path, arrays: "Arrays") -> None:
     """Write the weights of a network with its matrices in 8 bits."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     tensors: dict[str, Any] = {}
@@ -97,7 +99,10 @@ def write_quantised(path: Path, arrays: "Arrays") -> None:
         else:
             tensors[name] = array
     with disk_errors(path):
-        save_file(tensors, path)
+        try:
+            save_file(tensors, path)
+        except SafetensorError as error:
+            raise system_error(error) from error
     follow_umask(path)
 
 

@@ -16,7 +16,7 @@ from regard.errors import BundleError, DataError
 from regard.files import disk_errors, to_json, whole_directory
 from regard.foreign import RECORD_BYTES
 from regard.interop.card import CARD, CardFacts, model_card
-from regard.interop.export import refuse_other_tasks, refuse_taken
+from regard.interop.export import refuse_taken
 from regard.metrics.translation import CorpusScore, bleu, chrf
 from regard.tasks.load import load_translator, open_given
 from regard.tasks.translate.validation import validation_pairs
@@ -82,7 +82,8 @@ def measured(record: Quantised) -> MeasuredPrecisions:
 
 def _check(bundle: OpenBundle, out: Path) -> None:
     """Refuse a model that CTranslate2 lacks or that is quantised already, and a place that is taken."""
-    refuse_other_tasks(bundle, "int8")
+    if bundle.config.task != "translate":
+        raise BundleError(f"{bundle.directory}: its task is to {bundle.config.task}; only translators are quantised")
     refuse_quantised(bundle.files, "quantise the bundle that it was made of")
     why = obstacle(bundle.config.model)
     if why is not None:
