@@ -18,6 +18,8 @@ FOUNDATION = {
     "cache",
     "extensions",
     "activity",
+    "extras",
+    "locks",
     "machine",
 }  # modules that every room may import: docs/decisions/0001
 ROOMS: dict[str, set[str]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import InputTypeError
+from regard.extras import needing, require
 from regard.tasks.checks import check_path
 from regard.tasks.load import load_served
 
@@ -44,7 +45,8 @@ def load(
 
 def _explained(served: Any, *given: Any, **options: Any) -> Any:
     """The explanation of one input by the explainer of the model's task."""
-    from regard.explain.table import explain_served
+    with needing("an explanation"):
+        from regard.explain.table import explain_served
 
     return explain_served(served, *given, **options)
 
@@ -61,6 +63,7 @@ def train(
     `progress`: whether to show on standard error what `regard train` shows. By default it is shown in a terminal or a notebook, unless
     `on_event` is given. All events are in `log.jsonl` of `out` in any case.
     """
+    require("torch", "training")
     from regard.cli.progress import is_watched, shown_training
     from regard.explain.run_report import write_run_report
     from regard.tasks.fine_tuning import run_settings
@@ -113,8 +116,9 @@ def export(
     `to`: `hf` (transformers), `ct2` (CTranslate2), `argos` (Argos Translate), `safetensors` (the bundle alone), `zip` (the same in one
     file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the bundle may not have.
     """
-    from regard.interop.card import CardFacts
-    from regard.interop.export import export_path
+    with needing("regard.export"):
+        from regard.interop.card import CardFacts
+        from regard.interop.export import export_path
 
     check_path(path, "a bundle or of a run")
     check_path(out, "what is written")
@@ -125,8 +129,9 @@ def import_model(
     path: str | Path, out: str | Path, *, src_lang: str | None = None, tgt_lang: str | None = None
 ) -> None:
     """Make a bundle at `out`, which must not exist, of a model directory of another program. No code of it is run."""
-    from regard.bundle.config import Languages
-    from regard.interop.importing import import_model as imported
+    with needing("regard.import_model"):
+        from regard.bundle.config import Languages
+        from regard.interop.importing import import_model as imported
 
     check_path(path, "a model of another program")
     check_path(out, "the bundle that is written")

@@ -172,8 +172,11 @@ def cache_directory() -> Path:
 
 
 def sync(path: Path) -> None:
-    """Force a file's content, or a directory's entries, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    """Force a file's content, or a directory's entries, to the disk. Windows opens no directories, and syncs only what may be written."""
+    on_windows = os.name == "nt"
+    if on_windows and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if on_windows else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -20,8 +20,9 @@ from regard.cli.main import app
 from regard.data.series import series_of
 from regard.data.series_config import SeriesData
 from regard.errors import BundleError, ConfigError, DataError, InputTypeError
+from regard.extras import is_installed
 from regard.tasks.bundles import open_to_load
-from regard.tasks.forecast.baselines import fitted_forecasts, is_installed, last_value, seasonal_naive
+from regard.tasks.forecast.baselines import fitted_forecasts, last_value, seasonal_naive
 from regard.tasks.forecast.prepare import Parts, cut
 from regard.tasks.load import load_forecaster
 from regard.tasks.sweep import grid
@@ -303,7 +304,7 @@ def test_simple_baselines_are_those_of_statsforecast() -> None:
 
 
 def test_fitted_baselines_have_a_defined_result() -> None:
-    if not is_installed():
+    if not is_installed("statsforecast"):
         pytest.skip("statsforecast is not installed")
     flat = np.full(40, 3.0)
     for name in ("ets", "arima"):
