@@ -17,8 +17,10 @@ pytest.importorskip("ctranslate2")
 
 RUNS = Path(__file__).parent / "format1"
 COMMAND = 'pip install "regard[train]"'
-WITHOUT = "import sys; sys.modules['torch'] = sys.modules['jaxtyping'] = None; "
-VERBS = f"""{WITHOUT}
+BLOCKED = "import sys; sys.modules['torch'] = sys.modules['jaxtyping'] = None; "
+WITHOUT = f"{BLOCKED}sys.argv = ['regard', *sys.argv[1:]]; from regard.cli.main import run; run()"
+"""A program that is `regard` without torch."""
+VERBS = f"""{BLOCKED}
 import io, json, os
 from contextlib import redirect_stderr, redirect_stdout
 from regard.cli.main import run
@@ -155,7 +157,7 @@ def test_perplexity_is_that_of_torch(home: Path) -> None:
 
 
 def test_the_python_api(home: Path) -> None:
-    program = f"""{WITHOUT}
+    program = f"""{BLOCKED}
 import regard
 from regard.errors import RegardError
 translator = regard.load("BUNDLE")
