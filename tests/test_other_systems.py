@@ -32,13 +32,15 @@ OF_SIGNAL = (
 )
 for module, names in ((os, OF_OS), (signal, OF_SIGNAL)):
     for name in names.split():
-        if hasattr(module, name):
+        if hasattr(module, name) and name != os.environ.get("KEPT"):
             delattr(module, name)
 for name in ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp", "syslog", "readline"):
     sys.modules[name] = None
+if not os.environ.get("KEPT"):
+    sys.modules["torch"] = None  # which CTranslate2 imports where it is installed, and which uses what is removed
 """
 REMOVED = "import os, signal; assert not hasattr(os, 'fork') and not hasattr(signal, 'SIGKILL'); "
-RUN = REMOVED + "from regard.cli.entry import run; run()"
+RUN = "from regard.cli.entry import run; run()"
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +59,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def elsewhere(arguments: list[str], home: Path) -> str:
-    """The output of a command in a process without the names."""
+def elsewhere(arguments: list[str], home: Path, kept: str = "") -> str:
+    """The output of a command in a process without the names. kept: one that stays."""
     path = os.pathsep.join([str(home / "site"), str(Path(foreign.__file__).parent.parent)])
     result = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments],
+        [sys.executable, "-c", REMOVED + RUN, *arguments],
         cwd=home,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "KEPT": kept},
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -73,35 +75,47 @@ def elsewhere(arguments: list[str], home: Path) -> str:
     return result.stdout
 
 
+def here(arguments: list[str], home: Path) -> str:
+    """The output of the same command as this system runs it."""
+    command = [sys.executable, "-c", RUN, *arguments]
+    return subprocess.run(command, cwd=home, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+
+
 @pytest.mark.parametrize(
-    ("command", "lines"),
+    "command",
     [
-        ("--help", None),
-        ("translate bundle -i in.txt", 5),
-        ("translate bundle -i in.txt --engine torch --beam 3 --align", 5),
-        ("translate recurrent -i in.txt", 5),
-        ("translate bundle -i in.txt --beam 2 --time-limit 60 --json", 5),
-        ("score bundle --src in.txt --tgt out.en", 5),
-        ("evaluate bundle --src in.txt --ref out.en", None),
-        (f"classify {RUNS / 'classify-bag'} -i in.txt", 5),
-        (f"classify {RUNS / 'classify-transformer'} -i in.txt", 5),
-        (f"generate {RUNS / 'generate-markov'} --max-length 9", 1),
-        (f"generate {RUNS / 'generate-transformer'} --beam 2 --max-length 9", None),
-        ("info bundle", None),
-        ("ls .", None),
+        "--help",
+        "translate bundle -i in.txt",
+        "translate bundle -i in.txt --beam 2 --precision int8",
+        "score bundle --src in.txt --tgt out.en",
+        "info bundle",
+        f"ls {RUNS}",
     ],
 )
-def test_verbs_run_without_names_of_linux(command: str, lines: int | None, home: Path) -> None:
-    out = elsewhere(command.split(), home)
-    assert out.strip()
-    if lines is not None:
-        assert len(out.splitlines()) == lines
+def test_verbs_run_without_names_of_linux(command: str, home: Path) -> None:
+    assert elsewhere(command.split(), home) == here(command.split(), home)
 
 
-def test_the_same_translations(home: Path) -> None:
-    """A file with -o, which is staged and renamed, holds what the same command writes here."""
-    here = [sys.executable, "-m", "regard.cli.entry", "translate", "bundle", "-i", "in.txt"]
-    expected = subprocess.run(here, cwd=home, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+@pytest.mark.parametrize(
+    "command",
+    [
+        "translate bundle -i in.txt --engine torch --beam 3 --align",
+        "translate bundle -i in.txt --beam 2 --time-limit 60 --json",
+        "translate recurrent -i in.txt",
+        f"classify {RUNS / 'classify-bag'} -i in.txt",
+        f"classify {RUNS / 'classify-transformer'} -i in.txt",
+        f"generate {RUNS / 'generate-markov'} --max-length 9",
+        f"generate {RUNS / 'generate-transformer'} --beam 2 --max-length 9",
+        "explain bundle x",
+    ],
+)
+def test_verbs_run_on_torch_without_names_of_linux(command: str, home: Path) -> None:
+    """torch itself uses `register_at_fork` wherever `sys.platform` is not Windows."""
+    assert elsewhere(command.split(), home, kept="register_at_fork") == here(command.split(), home)
+
+
+def test_a_file_that_is_staged_and_renamed(home: Path) -> None:
+    expected = here(["translate", "bundle", "-i", "in.txt"], home)
     elsewhere(["translate", "bundle", "-i", "in.txt", "-o", "there.txt"], home)
     assert (home / "there.txt").read_text(encoding="utf-8") == expected
 

@@ -14,7 +14,6 @@ import torch
 
 from regard.bundle import ctranslate2 as conversion
 from regard.engine import ct2
-from regard.engine.ct2_scoring import forced_scores
 from regard.engine.fast import FastPath
 from regard.engine.input_length import TruncationWarning
 from regard.engine.runner import Runner
@@ -184,65 +183,6 @@ def test_batches_and_workers_change_nothing(engines: tuple[Translator, Translato
 def test_alignment_comes_from_the_network(engines: tuple[Translator, Translator]) -> None:
     [expected], [found] = (one.translate(TEXTS[:1], beam=2) for one in engines)
     assert found.alignment == expected.alignment
-
-
-def test_scores_are_those_of_torch(engines: tuple[Translator, Translator], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every token's log p, of pairs of any length in any batch, and with them the perplexity; and torch is not used."""
-    reference, model = engines
-    sources = [*TEXTS, "", TEXTS[0], TEXTS[1], "the " * 15]
-    targets = [*reversed(TEXTS), TEXTS[2], "", "the cat " * 9, "cat"]
-    expected = reference.score(sources, targets, alpha=0.7)
-    monkeypatch.setattr(Runner, "score", None)
-    for batch_tokens in (64, 4096):
-        found = model.score(sources, targets, alpha=0.7, batch_tokens=batch_tokens)
-        for one, other in zip(expected, found, strict=True):
-            assert (one.tokens, one.truncated) == (other.tokens, other.truncated)
-            assert other.token_logprobs == pytest.approx(one.token_logprobs, abs=1e-4)
-            assert other.score == pytest.approx(one.score, abs=1e-3)
-    rates = [
-        -sum(score.logprob for score in scores) / sum(len(score.token_logprobs) for score in scores)
-        for scores in (expected, found)
-    ]
-    assert math.exp(rates[1]) == pytest.approx(math.exp(rates[0]), rel=1e-4)
-
-
-def test_the_end_of_a_truncated_target_is_not_scored(tmp_path: Path) -> None:
-    path = random_bundle(tmp_path / "b")
-    scores = []
-    for engine in ("torch", "ct2"):
-        model = load_served(path, engine=engine)  # type: ignore[arg-type]
-        model._reader.max_tokens = 5
-        with pytest.warns(TruncationWarning):
-            scores += model.score(["the cat"], ["the cat sleeps in the house"])
-    assert [score.truncated for score in scores] == [True, True]
-    assert len(scores[1].token_logprobs) == 5
-    assert scores[1].token_logprobs == pytest.approx(scores[0].token_logprobs, abs=1e-4)
-
-
-def test_int8_scores_are_those_of_int8(tmp_path: Path) -> None:
-    """The model that translates is the one that is scored: not exactly that of float32, and close to it."""
-    path = random_bundle(tmp_path / "b")
-    exact, coarse = (
-        [score.logprob for score in load_served(path, precision=precision).score(TEXTS, TEXTS)]
-        for precision in ("float32", "int8")
-    )
-    assert exact != coarse
-    assert coarse == pytest.approx(exact, rel=0.02)
-
-
-def test_nan_in_scores_is_refused() -> None:
-    class Answer:
-        def result(self) -> "Answer":
-            return self
-
-        log_probs = (-1.0, math.nan)
-
-    class Broken:
-        def score_batch(self, *_: Any, **__: Any) -> list[Answer]:
-            return [Answer()]
-
-    with pytest.raises(SearchError, match="not numbers"):
-        list(forced_scores(Broken(), (["a"], ["a"]), [[0]], [[0]], 100))  # type: ignore[arg-type]
 
 
 def test_int8_is_close(tmp_path: Path) -> None:
