@@ -82,6 +82,7 @@ NEEDS = [
     "translate RUNS/translate-recurrent -i a.fr",
     "report RUNS/translate-transformer",
     "export BUNDLE made --to hf",
+    "quantize BUNDLE made --src a.fr --ref a.en",
     "import BUNDLE made",
 ]
 ELSEWHERE = {"caption", "forecast"}

@@ -16,6 +16,9 @@ EXTRA_OF = {
     "PIL": "images",
     "statsforecast": "forecast",
     "cvxpy": "lab",
+    "huggingface_hub": "hub",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "tensorboard": "tensorboard",
 }
 """Module -> the extra in pyproject.toml that installs it."""

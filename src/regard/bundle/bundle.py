@@ -15,6 +15,7 @@ from regard.bundle.building import unfilled_network
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.manifest import MEND, write_manifest
 from regard.bundle.opened import OpenBundle
+from regard.bundle.quantised import dequantised, is_quantised
 from regard.bundle.tensors import tensors_of, write_tensors
 from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
 from regard.errors import BundleError, ConfigError
@@ -58,7 +59,8 @@ def _is_tied(name: str, tensors: Mapping[str, Tensor], expected: Iterable[str]) 
 
 def read_weights(bundle: OpenBundle) -> dict[str, Tensor]:
     """The tensors of a bundle, under the names of the newest format. They fit its config."""
-    return tensors_of(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
+    tensors = tensors_of(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
+    return dequantised(tensors) if is_quantised(bundle.files) else tensors
 
 
 def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.Module:

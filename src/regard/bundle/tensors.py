@@ -69,6 +69,11 @@ def _tensor(content: bytearray, stored: StoredTensor) -> Tensor:
     return torch.frombuffer(content, dtype=kind, count=count, offset=stored.begin).view(stored.shape)
 
 
+def tensor_of(content: bytearray, stored: StoredTensor) -> Tensor:
+    """The tensor whose own bytes are `content`, with which it shares memory."""
+    return _tensor(content, replace(stored, begin=0, end=len(content)))
+
+
 def _system_error(error: Exception) -> Exception:
     """The `OSError` that safetensors hides in its message, `... (os error 28)`; else the error itself."""
     number = re.search(r"os error (\d+)", str(error))

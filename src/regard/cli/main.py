@@ -24,6 +24,7 @@ from regard.cli import (
     init,
     ls,
     precision,
+    quantize,
     report,
     resume,
     score,
@@ -74,6 +75,7 @@ app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
+app.command("quantize")(with_extensions(quantize.quantize))
 app.command("export")(with_extensions(export.export))
 app.command("import")(with_extensions(import_model.import_model))
 app.command("report")(with_extensions(report.report))

@@ -9,6 +9,7 @@ from typing import Any
 
 from regard.bundle.config import BundleSettings, Languages
 from regard.bundle.opened import OpenBundle
+from regard.bundle.quantised import Quantised, quantised_record
 from regard.bundle.weights import tensor_shapes
 from regard.errors import RegardError, shown
 from regard.interop.languages import language_name
@@ -49,6 +50,7 @@ _USE = {
         'batch = tokenizer(["..."], return_tensors="pt", padding=True)\n'
         "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
     ),
+    "onnxruntime": 'import onnxruntime\n\nsession = onnxruntime.InferenceSession("{name}/..")  # see config.json',
     "ctranslate2": 'import ctranslate2\n\ntranslator = ctranslate2.Translator("{name}")',
     "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}.argosmodel")',
 }
@@ -70,8 +72,9 @@ class CardFacts:
         return Languages(source=self.source or known.source, target=self.target or known.target)
 
 
-def model_card(bundle: OpenBundle, library: str, facts: CardFacts) -> str:
-    """The text of the card. library: the program that reads the files beside it."""
+def model_card(bundle: OpenBundle, library: str, facts: CardFacts, quantised: Quantised | None = None) -> str:
+    """The text of the card. library: the program that reads the files beside it. quantised: of weights that are written in 8 bits."""
+    quantised = quantised or quantised_record(bundle.files)
     config, languages = bundle.config, facts.languages(bundle)
     metrics, data = _of_run(bundle)
     scores = [name for name in METRICS if isinstance(metrics.get(name), int | float)]
@@ -80,11 +83,11 @@ def model_card(bundle: OpenBundle, library: str, facts: CardFacts) -> str:
         "license": facts.licence,
         "library_name": library,
         "pipeline_tag": _purpose(config.task).pipeline or None,
-        "tags": ["regard", config.task],
+        "tags": ["regard", config.task, *(["int8"] if quantised else [])],
         "model-index": _results(bundle.name, config.task, metrics, scores) if scores else None,
     }
     yaml = "".join(f"{key}: {_yaml(value)}\n" for key, value in header.items() if value is not None)
-    return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data))
+    return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data, quantised))
 
 
 def _body(
@@ -95,6 +98,7 @@ def _body(
     metrics: Mapping[str, Any],
     scores: list[str],
     data: list[str],
+    quantised: Quantised | None,
 ) -> Iterator[str]:
     config, purpose = bundle.config, _purpose(bundle.config.task)
     pair = [language_name(code) for code in (languages.source, languages.target) if code]
@@ -105,12 +109,15 @@ def _body(
     yield "| | |\n| --- | --- |"
     yield f"| network | {_network(config)} |"
     yield f"| parameters | {_parameters(config)} |"
+    if quantised is not None:
+        yield f"| weights | {_quantised(quantised)} |"
     yield f"| training {purpose.data} | {', '.join(data) or 'not recorded'} |"
     if isinstance(metrics.get("seconds"), int | float):
         yield f"| training time | {metrics['seconds'] / 60:,.1f} minutes, {metrics.get('steps') or '?'} steps |"
     yield f"| licence | {_plain(facts.licence or 'not stated: ask who gave you the model')} |\n"
     if scores:
-        yield f"## Scores on the {_plain(metrics.get('set') or 'test')} set\n"
+        before = ", before quantising" if quantised is not None else ""
+        yield f"## Scores on the {_plain(metrics.get('set') or 'test')} set{before}\n"
         yield "| score | value | signature |\n| --- | --- | --- |"
         signatures = metrics.get("signatures") or {}
         for name in scores:
@@ -166,6 +173,17 @@ def _network(config: BundleSettings) -> str:
         if hasattr(model, name)
     ]
     return _plain(", ".join(facts))
+
+
+def _quantised(record: Quantised) -> str:
+    """How the weights are stored, and what that changed."""
+    before, after = (record.sizes[stored] for stored in ("float32", "int8"))
+    changes = [
+        f"{METRICS[name].heading} {values['float32']:.2f} to {values['int8']:.2f}"
+        for name, values in record.scores.items()
+    ]
+    judged = f"{record.sentences:,} sentences ({_plain(record.judged_on)}, beam {record.beam})"
+    return f"8 bits: {before:,} bytes became {after:,}; {', '.join(changes)} on {judged}"
 
 
 def _parameters(config: BundleSettings) -> str:

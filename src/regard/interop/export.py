@@ -17,13 +17,15 @@ from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import convert, obstacle
 from regard.bundle.manifest import write_manifest
 from regard.bundle.opened import FOR_RESUMING, OpenBundle
+from regard.bundle.quantised import is_quantised
 from regard.bundle.tensors import write_tensors
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, ConfigError, DiskError
-from regard.files import disk_errors, scratch_directory, to_json, whole_directory, whole_file
+from regard.files import check_place, disk_errors, scratch_directory, to_json, whole_directory, whole_file
 from regard.interop.argos import check_argos, write_argos
 from regard.interop.card import CARD, CardFacts, model_card
 from regard.interop.hugging_face import check_hugging_face, write_hugging_face
+from regard.interop.onnx_export import check_onnx, write_onnx
 from regard.interop.sentencepiece import write_spm_files
 from regard.tasks.load import open_given
 
@@ -93,9 +95,15 @@ def _exporter(to: str, out: Path, options: ExportOptions) -> Exporter:
         )
     if not out.name.endswith(exporter.suffix):
         raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {out}{exporter.suffix}")
+    refuse_taken(out)
+    return exporter
+
+
+def refuse_taken(out: Path) -> None:
+    """Refuse a place where something is, or where nothing can be written."""
     if out.exists() or out.is_symlink():
         raise DiskError(f"{out}: it is there already; choose another place, or delete it")
-    return exporter
+    check_place(out)
 
 
 def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
@@ -133,7 +141,10 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / name).write_bytes(bundle.files.read(name, sys.maxsize))
         (directory / CONFIG).write_text(to_json(bundle.config.model_dump(mode="json")), encoding="utf-8")
-    write_tensors(directory / WEIGHTS, read_weights(bundle))
+        if is_quantised(bundle.files):
+            (directory / WEIGHTS).write_bytes(bundle.files.read(WEIGHTS, sys.maxsize))
+    if not is_quantised(bundle.files):
+        write_tensors(directory / WEIGHTS, read_weights(bundle))
     write_manifest(directory)
 
 
@@ -176,6 +187,14 @@ def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOpti
     write_hugging_face(bundle, directory)
 
 
+def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
+    check_onnx(bundle)
+
+
+def _write_onnx(bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
+    write_onnx(bundle, directory)
+
+
 EXPORTS: dict[str, Exporter] = {
     "hf": Exporter(check=_check_hugging_face, write=_write_hugging_face, library="transformers"),
     "ct2": Exporter(
@@ -184,6 +203,7 @@ EXPORTS: dict[str, Exporter] = {
         library="ctranslate2",
         precisions=("float32", "int8"),
     ),
+    "onnx": Exporter(check=_check_onnx, write=_write_onnx, library="onnxruntime"),
     "argos": Exporter(
         check=_check_argos,
         write=_write_argos,

@@ -42,7 +42,7 @@ def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
             }
             for index, piece in special
         ],
-        "normalizer": {"type": "Sequence", "normalizers": [*_normalizers(tokenizer, marks_first)]},
+        "normalizer": exported_normalizers(tokenizer.form, tokenizer.lowercase, marks_first),
         "pre_tokenizer": None,
         "post_processor": {
             "type": "TemplateProcessing",
@@ -67,13 +67,17 @@ def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
-def _normalizers(tokenizer: Tokenizer, marks_first: bool) -> Iterator[dict[str, Any]]:
+def exported_normalizers(form: str, lowercase: bool, marks_first: bool) -> dict[str, Any]:
+    """regard's normalisation and its space marks, as the file has them. marks_first: a space mark before the first word too."""
+    return {"type": "Sequence", "normalizers": [*_normalizers(form, lowercase, marks_first)]}
+
+
+def _normalizers(form: str, lowercase: bool, marks_first: bool) -> Iterator[dict[str, Any]]:
     """regard's normalisation, step by step, and the space marks."""
-    form = tokenizer.form
     yield _replaced(_DROPPED, "")
     if form in _FORMS:
         yield {"type": _FORMS[form]}
-    if tokenizer.lowercase:
+    if lowercase:
         yield {"type": "Lowercase"}
         if form in _FORMS:
             yield {"type": _FORMS[form]}

@@ -269,6 +269,10 @@ class ClassifierTransformerConfig(TransformerBase):
     """Blocks of the encoder, where it differs from `layers`."""
     pooling: Literal["mean", "max", "class"] = "mean"
     """How a classifier makes one vector of a text: the mean or the maximum of its states, or that of a class token before it."""
+    pooler: bool = False
+    """A linear map and tanh between that vector and the labels, as BERT has it."""
+    output_bias: bool = False
+    """A bias for each label."""
 
     @property
     def depth(self) -> tuple[int, int]:

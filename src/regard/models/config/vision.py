@@ -54,7 +54,7 @@ class VisionConfig(SizedConfig):
     """What is added to the variance; timm's Vision Transformers have 1e-6."""
     norm_place: Literal["tokens", "pooled"] = "tokens"
     """Where the last norm acts: on every token before pooling, or on the pooled vector (timm's fc_norm)."""
-    activation: Literal["relu", "gelu", "silu", "swiglu"] = "gelu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
     """The non-linearity of the feed-forward network."""
     mixer: MixerNames = "attention"
     """The part of a block that moves information between patches: one name, or a list with one for each block."""
