@@ -44,7 +44,7 @@ class PackedLinear:
 @cache
 def _packing() -> bool:
     """Whether oneDNN is faster than what torch multiplies with, and torch has its operators, which are not of its public interface."""
-    if processor_vendor() not in OTHER_VENDORS or not torch.backends.mkldnn.is_available():
+    if processor_vendor() not in OTHER_VENDORS or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     try:
         weight, x = torch.eye(2), torch.ones(1, 2)

@@ -54,7 +54,7 @@ def available_precisions() -> set[str]:
 
 
 def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
-    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that CTranslate2 lacks here is float32, with a warning."""
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that it lacks is float32, with a warning."""
     if precision == "auto":
         measured = measured_precisions(bundle.files)
         chosen, refused = automatic(measured, available_precisions())
