@@ -19,6 +19,7 @@ FOUNDATION = {
     "extensions",
     "activity",
     "machine",
+    "zips",
 }  # modules that every room may import: docs/decisions/0001
 ROOMS: dict[str, set[str]] = {
     "ops": set(),

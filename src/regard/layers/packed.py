@@ -1,8 +1,8 @@
 """`PackedLinear`: x W^T + b with weights that are laid out once, for networks whose weights do not change.
 
 torch multiplies float32 matrices with MKL. On processors that are not Intel's MKL leaves much of the speed: for a vocabulary of 8,000
-and few rows oneDNN takes half of the time if it may lay out the weights beforehand (docs/experiments.md). There it is used where it is faster:
-for large weights, and for many rows.
+and few rows oneDNN takes half of the time if it may lay out the weights beforehand (docs/experiments.md). There it is used where it is
+faster: for large weights, and for many rows.
 
 Shapes: R rows, I inputs, O outputs.
 """
