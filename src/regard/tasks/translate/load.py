@@ -15,6 +15,7 @@ from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
 from regard.engine.resident import Resident
 from regard.errors import ConfigError
+from regard.extras import require
 from regard.tasks.checks import check_engine
 from regard.tasks.translate.translator import Translator
 from regard.text.marked import marks_of
@@ -33,6 +34,8 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
         raise ConfigError(f"engine = 'ct2': {why}; use torch")
     if why is not None and precision not in ("auto", "float32"):
         raise ConfigError(f"precision = {precision!r}: only CTranslate2 has it, and {why}; use float32")
+    if why is not None:
+        require("torch", f"{bundle.given or bundle.directory}: not with CTranslate2, because {why}; this model")
     if why is None:  # the weights are read at the first search, or never if they were converted before
         bundle.files.verify_file(WEIGHTS)
     read = partial(_network, bundle, device)
