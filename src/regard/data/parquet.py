@@ -13,7 +13,8 @@ from typing import Any
 from regard.data.config import LANGUAGE_SETTINGS, find_language
 from regard.data.formats import LanguagePair, language_keys
 from regard.data.opening import FREE_BYTES, MOST_RATIO, REFUSED_LINE
-from regard.errors import ConfigError, DataError, FileError
+from regard.errors import DataError, FileError
+from regard.extras import require
 from regard.foreign import open_regular, refuse_exhausted
 
 ROWS = 1_000
@@ -27,10 +28,7 @@ _MEND = "write it again, or convert it elsewhere to .tsv or .jsonl"
 
 def require_pyarrow(name: str) -> None:
     """Refuse a parquet file where pyarrow is not installed."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError:
-        raise ConfigError(f"{name}: parquet needs pyarrow (pip install 'regard[parquet]')") from None
+    require("pyarrow", f"reading or writing {name}")
 
 
 def parquet_pairs(path: str | Path, languages: LanguagePair) -> Iterator[tuple[str, str]]:

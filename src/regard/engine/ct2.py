@@ -28,7 +28,8 @@ from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
 from regard.engine.batching import batches_of_one_limit, fast_batch_tokens, length_batches
 from regard.engine.ct2_model import ConvertedModel
-from regard.engine.fast import Found
+from regard.engine.ct2_scoring import forced_scores
+from regard.engine.fast import Forced, Found
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped
@@ -70,7 +71,8 @@ class Ct2Search:
         self._model = ConvertedModel(bundle, precision, self._workers)
         self._reach = reach(bundle.config)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
-        self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
+        self._target_pieces = bundle.tokenizers.target.vocabulary.pieces
+        self._outputs = len(self._target_pieces) - 1  # without pad
         self._end = bundle.tokenizers.target.vocabulary.marks.end
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
 
@@ -116,6 +118,15 @@ class Ct2Search:
             return found
         results = dict(found)
         return enumerate(interruption.marked([results[number] for number in range(len(sources))]))
+
+    def scores(self, longest: int) -> bool:
+        """Whether it has positions for a target of so many tokens and the end mark."""
+        return longest + 1 <= self._reach
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids], batch_tokens: int) -> Iterator[Forced]:
+        """log p of each token of each target and of the end mark, by teacher forcing, in the precision of the model."""
+        pieces = self._pieces, self._target_pieces
+        return forced_scores(self._model.translator, pieces, sources, targets, batch_tokens)
 
     def _scored(
         self,
