@@ -1,4 +1,4 @@
-"""The functions of `import regard`: `load`, `train`, `export`, `quantize`, `import_model`, `extend`. Heavy imports wait for the first use."""
+"""The functions of `import regard`: `load`, `train`, `export`, `quantize`, `import_model`, `extend`. Heavy imports wait for their use."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
