@@ -21,6 +21,7 @@ FOUNDATION = {
     "extras",
     "locks",
     "machine",
+    "zips",
 }  # modules that every room may import: docs/decisions/0001
 ROOMS: dict[str, set[str]] = {
     "ops": set(),

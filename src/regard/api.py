@@ -1,4 +1,4 @@
-"""The functions of `import regard`: `load`, `train`, `export`, `quantize`, `import_model`, `extend`. Heavy imports wait for their use."""
+"""The functions of `import regard`: `load`, `train`, `export`, `quantize`, `import_model`, `extend`. Heavy imports wait for first use."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -67,6 +67,7 @@ def train(
     require("torch", "training")
     from regard.cli.progress import is_watched, shown_training
     from regard.explain.run_report import write_run_report
+    from regard.interop.card import write_run_card
     from regard.tasks.fine_tuning import run_settings
     from regard.tasks.run import train_run
     from regard.tasks.settings import read_settings
@@ -85,6 +86,7 @@ def train(
     made_before = run.reason == "finished" and (run.directory / "report.html").exists()
     if run.metrics is not None and not made_before:
         write_run_report(run.directory)
+        write_run_card(run.directory)
     return run
 
 

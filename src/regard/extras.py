@@ -15,6 +15,7 @@ EXTRA_OF = {
     "matplotlib": "figures",
     "PIL": "images",
     "statsforecast": "forecast",
+    "pyarrow": "parquet",
     "cvxpy": "lab",
     "huggingface_hub": "hub",
     "onnx": "onnx",

@@ -233,8 +233,10 @@ def test_tmx_needs_its_languages(tmp_path):
 
 
 def test_another_suffix_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"pairs are read from .tsv, .jsonl and .tmx \(also .gz\), not from '.parquet'"):
-        read_pairs(pairs=tmp_path / "a.parquet")
+    with pytest.raises(
+        DataError, match=r"pairs are read from .tsv, .jsonl and .tmx \(also .gz\), .parquet and .zip, not from '.csv'"
+    ):
+        read_pairs(pairs=tmp_path / "a.csv")
 
 
 def test_standard_input_is_tsv_and_stays_open(monkeypatch):

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 import regard
 from documented import ROOT, blocks
+from interop.language_models import language_model
 from regard.bundle.bundle import save_bundle
-from regard.bundle.config import TextsConfig, VocabularySizes
+from regard.bundle.config import VocabularySizes
 from regard.errors import BundleError
 from regard.interop import onnx_graph
-from regard.models.build import build_classifier, build_language_model
+from regard.models.build import build_classifier
+from regard.models.config import SCORE_TRAITS
 from regard.search.options import SearchOptions
 from regard.search.run import run_search
 from regard.tasks.classify.settings import ClassifyBundle
-from regard.tasks.generate.settings import GenerateBundle
 from tasks.bundles import TEXTS, random_bundle
 
 onnx = pytest.importorskip("onnx")
@@ -45,6 +46,7 @@ NETWORKS: list[dict[str, Any]] = [
     {"encoder_mixer": "window", "window": 3, "score": "gaussian"},
     {"source_end": False, "norm_epsilon": 1e-3},
 ]
+assert {row.get("score", "scaled_dot") for row in NETWORKS} == {*SCORE_TRAITS} - {"location"}, "every score has a graph"
 IDS = ["-".join(map(str, row.values())) for row in NETWORKS]
 
 
@@ -192,24 +194,6 @@ def test_the_script_needs_three_packages() -> None:
     assert names - set(sys.stdlib_module_names) == {"numpy", "onnxruntime", "sentencepiece"}
 
 
-def language_model(path: Path, **model: Any) -> Path:
-    tokenizers = random_tokenizers(path)
-    size = len(tokenizers.target.vocabulary)
-    settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4, "feed_forward": 48, "max_positions": 40}
-    config = GenerateBundle.parse(
-        {
-            "task": "generate",
-            "model": settings | model,
-            "vocabulary": VocabularySizes(source=size, target=size, joint=True),
-            "texts": TextsConfig(context=24),
-        }
-    )
-    torch.manual_seed(3)
-    network = build_language_model(config.model, size, 24)
-    save_bundle(path, network.state_dict(), config, tokenizers)
-    return path
-
-
 def random_tokenizers(path: Path) -> Any:
     return regard.load(random_bundle(path.with_name(f"{path.name}-base"))).tokenizers
 
@@ -232,12 +216,14 @@ def test_a_language_model_has_the_same_logits(settings: dict[str, Any], tmp_path
 
 
 @pytest.mark.parametrize(
-    ("pooling", "labels_of"), [("mean", "text"), ("max", "text"), ("class", "text"), ("mean", "token")]
+    ("pooling", "labels_of", "pooler"),
+    [("mean", "text", False), ("max", "text", True), ("class", "text", True), ("mean", "token", False)],
 )
-def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, tmp_path: Path) -> None:
+def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, pooler: bool, tmp_path: Path) -> None:
     tokenizers = random_tokenizers(tmp_path / "c")
     size = len(tokenizers.source.vocabulary)
     model = {"layers": 2, "width": 32, "heads": 4, "feed_forward": 48, "pooling": pooling, "kind": "transformer"}
+    model |= {"pooler": pooler, "output_bias": pooler}
     config = ClassifyBundle.parse(
         {
             "task": "classify",
@@ -249,6 +235,8 @@ def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, tmp_path
     )
     torch.manual_seed(3)
     network = build_classifier(config.model, size, 3, tagging=labels_of == "token")
+    if pooler:
+        torch.nn.init.normal_(network.get_parameter("output_bias"))
     save_bundle(tmp_path / "c", network.state_dict(), config, tokenizers)
     regard.export(tmp_path / "c", tmp_path / "onnx", to="onnx")
     session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")

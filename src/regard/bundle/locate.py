@@ -7,12 +7,13 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from regard.bundle.archive import is_archive, unpacked
+from regard.bundle.archive import unpacked
 from regard.bundle.manifest import MANIFEST, reading
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, FileError
 from regard.files import write_whole
 from regard.foreign import parse_json, read_text, refuse_exhausted
+from regard.zips import is_zip
 
 CHECKPOINTS = "checkpoints"
 LOCK = ".lock"  # in a run: locked while a process trains it
@@ -33,7 +34,7 @@ def find_bundle(path: str | Path) -> Path:
 def _find_bundle(directory: Path) -> Path:
     if not directory.exists():
         raise BundleError(f"{directory}: no such directory; give a bundle or the directory of a run")
-    if is_archive(directory):
+    if is_zip(directory):
         return unpacked(directory)
     if not directory.is_dir():
         raise BundleError(

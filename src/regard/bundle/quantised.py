@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from regard.bundle.header import system_error
 from regard.bundle.int8 import quantised
 from regard.bundle.manifest import Manifest
 from regard.errors import BundleError
@@ -30,7 +31,8 @@ QUANTISED = "quantised.json"
 SCALE = ".scale"
 """Ends the name of the tensor [O] with the scales of another tensor."""
 _Bytes = Annotated[int, Field(ge=1)]
-_Stored = Literal["float32", "int8"]
+Stored = Literal["float32", "int8"]
+"""How weights are stored: before and after."""
 
 
 class Quantised(Record):
@@ -40,7 +42,7 @@ class Quantised(Record):
     """How its matrices are stored."""
     of: str
     """The SHA-256 of the manifest of the bundle that it was made of."""
-    sizes: dict[_Stored, _Bytes]
+    sizes: dict[Stored, _Bytes]
     """Bytes of the file of weights before and after."""
     judged_on: str
     """The name of the set that both were judged on."""
@@ -48,7 +50,7 @@ class Quantised(Record):
     """The size of that set."""
     beam: Annotated[int, Field(ge=1)]
     """The hypotheses that both searches kept."""
-    scores: dict[str, dict[_Stored, float]]
+    scores: dict[str, dict[Stored, float]]
     """Name of a score -> its value before and after."""
     signatures: dict[str, str]
     """Name of a score -> how it was computed."""
@@ -88,6 +90,7 @@ def stored_types(shapes: Mapping[str, Shape]) -> dict[str, tuple[Shape, tuple[st
 
 def write_quantised(path: Path, arrays: "Arrays") -> None:
     """Write the weights of a network with its matrices in 8 bits."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     tensors: dict[str, Any] = {}
@@ -97,7 +100,10 @@ def write_quantised(path: Path, arrays: "Arrays") -> None:
         else:
             tensors[name] = array
     with disk_errors(path):
-        save_file(tensors, path)
+        try:
+            save_file(tensors, path)
+        except SafetensorError as error:
+            raise system_error(error) from error
     follow_umask(path)
 
 

@@ -1,23 +1,22 @@
-"""`regard data ..`: look at a corpus before training on it."""
+"""`regard data ..`: look at a corpus, convert and clean it before training on it."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from regard.cli.clean import clean
+from regard.cli.convert import convert
 from regard.cli.extension_flag import with_extensions
 from regard.cli.verbs import VerbApp
 
-if TYPE_CHECKING:
-    from regard.data.suspects import PairScorer
-
-app = VerbApp(help="Look at a corpus.", no_args_is_help=True, rich_markup_mode=None)
+app = VerbApp(help="Look at a corpus, convert it, clean it.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def _group() -> None:
-    """Look at a corpus."""
+    """Look at a corpus, convert it, clean it."""
 
 
 def check(
@@ -26,11 +25,12 @@ def check(
     pairs: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."
+            metavar="FILE",
+            help="Both in one file: .tsv, .jsonl, .tmx, .parquet, .zip of OPUS, - for TSV on stdin; may be repeated.",
         ),
     ] = None,
-    src_lang: Annotated[str | None, typer.Option(help="Source language, for .tmx and .jsonl.")] = None,
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language, for .tmx and .jsonl.")] = None,
+    src_lang: Annotated[str | None, typer.Option(help="Source language, for .tmx, .jsonl, .parquet.")] = None,
+    tgt_lang: Annotated[str | None, typer.Option(help="Target language, for .tmx, .jsonl, .parquet.")] = None,
     model: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="A translator of these languages whose scores judge the pairs too."),
@@ -40,6 +40,7 @@ def check(
     """Report counts, lengths, repeats, and with line numbers what is empty, mis-encoded, swapped or misaligned."""
     from regard.activity import activity
     from regard.cli.corpora import check_numbers
+    from regard.cli.scorer import pair_scorer
     from regard.cli.streams import open_output
     from regard.data.check import check_corpus
     from regard.errors import ConfigError
@@ -54,7 +55,7 @@ def check(
     ]
     if [path for corpus in corpora for path in corpus].count("-") > 1:
         raise ConfigError("standard input '-' can be read only once; give the others as files")
-    score = None if model is None else _scorer(model)
+    score = None if model is None else pair_scorer(model)[0]
     usable = True
     with open_output(None) as stream:
         for number, corpus in enumerate(corpora):
@@ -67,22 +68,6 @@ def check(
         raise typer.Exit(2)
 
 
-def _scorer(model: Path) -> "PairScorer":
-    """Log-probabilities per token of a translator."""
-    import warnings
-    from collections.abc import Sequence
-
-    from regard.engine.input_length import TruncationWarning
-    from regard.tasks.load import load_translator
-
-    translator = load_translator(model)
-
-    def score(sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruncationWarning)
-            return [scored.logprob / max(1, scored.tokens) for scored in translator.score(sources, targets)]
-
-    return score
-
-
 app.command("check")(with_extensions(check))
+app.command("convert")(with_extensions(convert))
+app.command("clean")(with_extensions(clean))

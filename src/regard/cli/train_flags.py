@@ -87,7 +87,8 @@ class TrainFlags:
     pairs: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Both in one file: .tsv, .jsonl, .tmx, or - for TSV on stdin; may be repeated."
+            metavar="FILE",
+            help="Both in one file: .tsv, .jsonl, .tmx, .parquet, .zip of OPUS, - for TSV on stdin; may be repeated.",
         ),
     ] = None
     valid_src: Annotated[str | None, typer.Option(help="Validation source; without it 1 % is held out.")] = None

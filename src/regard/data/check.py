@@ -9,9 +9,8 @@ import tempfile
 from array import array
 from collections.abc import Iterator
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +18,12 @@ from numpy.typing import NDArray
 from regard.data.check_report import CheckReport, Lengths, LineNumbers, SideReport
 from regard.data.config import CorpusData
 from regard.data.cooccurrence import MOST_WORDS
-from regard.data.encoding_guess import JUDGED, encoding_advice, is_utf16
 from regard.data.entries import seekable_inputs
+from regard.data.formats import LanguagePair
 from regard.data.holdout import LONGEST_PIECE
 from regard.data.inputs import CORPUS_ROLES
-from regard.data.readers import (
-    LanguagePair,
-    Pair,
-    display_name,
-    pair_format,
-    parse_jsonl,
-    parse_tsv,
-    read_pairs,
-    read_raw,
-    without_surrogates,
-)
+from regard.data.lenient import SeenBytes, decoded, pairs_or_faults, raw_sides
+from regard.data.readers import Pair, display_name, without_surrogates
 from regard.data.suspects import Flags, PairScorer, Suspects, find_suspects
 from regard.errors import DataError
 
@@ -61,10 +51,11 @@ def check_corpus(
     with tempfile.TemporaryDirectory() as home, seekable_inputs(corpus, CORPUS_ROLES, Path(home)) as readable:
         collected = _Collector(max_length)
         if readable.pairs is None:
-            for number, raws in enumerate(_raw_sides(readable, (collected.source.bytes, collected.target.bytes)), 1):
+            files = collected.source.bytes, collected.target.bytes
+            for number, raws in enumerate(raw_sides(readable.src or "", readable.tgt or "", files), 1):
                 collected.add_raw(number, raws)
         else:
-            for number, pair, wide in _pairs_of(readable.pairs, languages, collected.source.bytes):
+            for number, pair, wide in pairs_or_faults(readable.pairs, languages, collected.source.bytes):
                 collected.add_pair(number, pair, wide)
             collected.target.bytes = collected.source.bytes
         sound = partial(_sound, readable, languages)
@@ -72,100 +63,23 @@ def check_corpus(
         return collected.report((names[0], names[1]), suspects, by_model=model is not None)
 
 
-class _Bytes:
-    """The bytes of a file as far as they tell its encoding."""
-
-    def __init__(self) -> None:
-        self._size = self._nuls = 0
-        self._start, self._misencoded = bytearray(), bytearray()  # the first lines, and the first that are not UTF-8
-
-    def seen(self, lines: Iterator[bytes]) -> Iterator[bytes]:
-        """The same lines."""
-        for line in lines:
-            self._size += len(line) + 1
-            self._nuls += line.count(0)
-            _append(self._start, line)
-            yield line
-
-    def decoded(self, line: bytes) -> str | None:
-        """The text of a line; None if it is not UTF-8."""
-        text = _decoded(line)
-        if text is None:
-            _append(self._misencoded, line)
-        return text
-
-    @property
-    def is_utf16(self) -> bool:
-        return is_utf16(self._nuls, self._size)
-
-    @property
-    def advice(self) -> str | None:
-        """The advice of training for such a file; None if it is UTF-8."""
-        judged = self._start if self.is_utf16 else self._misencoded
-        return encoding_advice(bytes(judged)) if judged else None
-
-
-def _append(lines: bytearray, line: bytes) -> None:
-    if len(lines) < JUDGED:
-        lines += line[:JUDGED] + b"\n"
-
-
-def _raw_sides(
-    corpus: CorpusData, files: tuple[_Bytes, _Bytes] | None = None
-) -> Iterator[tuple[bytes | None, bytes | None]]:
-    assert corpus.src is not None
-    assert corpus.tgt is not None
-    source, target = files or (_Bytes(), _Bytes())
-    return zip_longest(source.seen(read_raw(corpus.src)), target.seen(read_raw(corpus.tgt)))
-
-
 def _sound(corpus: CorpusData, languages: LanguagePair) -> Iterator[Pair]:
     """The pairs that are UTF-8 and have text on both sides, without spaces around them."""
     found: Iterator[Pair]
     if corpus.pairs is not None:
         found = (
-            without_surrogates(pair) for _, pair, _ in _pairs_of(corpus.pairs, languages) if isinstance(pair, tuple)
+            without_surrogates(pair)
+            for _, pair, _ in pairs_or_faults(corpus.pairs, languages)
+            if isinstance(pair, tuple)
         )
     else:
-        found = ((_decoded(left or b"") or "", _decoded(right or b"") or "") for left, right in _raw_sides(corpus))
+        found = (
+            (decoded(left or b"") or "", decoded(right or b"") or "")
+            for left, right in raw_sides(corpus.src or "", corpus.tgt or "")
+        )
     for source, target in found:
         if source.strip() and target.strip():
             yield source.strip(), target.strip()
-
-
-def _pairs_of(
-    path: str | Path, languages: LanguagePair, file: _Bytes | None = None
-) -> Iterator[tuple[int, Pair | DataError | None, bool]]:
-    """(line number, pair, whether there are more than two columns) of each line.
-
-    In place of a pair: None if the line is not UTF-8, a `DataError` if it is not a pair.
-    """
-    kind = pair_format(path)
-    if kind == "tmx":
-        yield from ((number, pair, False) for number, pair in enumerate(read_pairs(pairs=path, languages=languages), 1))
-        return
-    file = file or _Bytes()
-    for number, raw in enumerate(file.seen(read_raw(path)), 1):
-        text = file.decoded(raw)
-        if text is None:
-            yield number, None, False
-            continue
-        try:
-            if kind == "tsv":
-                yield number, parse_tsv(text, path, number), text.count("\t") > 1
-            elif kind == "jsonl":
-                yield number, parse_jsonl(text, path, number, languages), False
-            else:
-                assert_never(kind)
-        except DataError as error:
-            yield number, error, False
-
-
-def _decoded(raw: bytes) -> str | None:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 class _SideCollector:
@@ -173,7 +87,7 @@ class _SideCollector:
 
     def __init__(self) -> None:
         self.lines = 0
-        self.bytes = _Bytes()
+        self.bytes = SeenBytes()
         self.empty, self.misencoded, self.over_long = array("q"), array("q"), array("q")
         self.words, self.characters = array("I"), array("I")
 
@@ -216,17 +130,17 @@ class _Collector:
         if len(texts) == 2:
             self._add_sound(number, (texts[0], texts[1]))
 
-    def add_pair(self, number: int, pair: Pair | DataError | None, wide: bool) -> None:
+    def add_pair(self, number: int, pair: Pair | DataError | bytes, wide: bool) -> None:
         if wide:
             self.wide.append(number)
         for side in (self.source, self.target):
             side.lines += 1
-            if pair is None:
+            if isinstance(pair, bytes):
                 side.misencoded.append(number)
         if isinstance(pair, DataError):
             self.malformed.append(number)
             self.fault = self.fault or str(pair)
-        elif pair is not None:
+        elif not isinstance(pair, bytes):
             mended = without_surrogates(pair)
             if mended != pair:
                 self.surrogates.append(number)

@@ -55,7 +55,7 @@ class PairData(Settings):
     """Target side of the training text; line n translates line n of `src`."""
 
     pairs: str | None = None
-    """Both sides in one file instead of `src` and `tgt`: .tsv, .jsonl or .tmx, also .gz (`-`: TSV from standard input)."""
+    """Both sides in one file instead of `src` and `tgt`: .tsv, .jsonl or .tmx, also .gz; .parquet; a .zip of OPUS; `-`: TSV on stdin."""
 
     corpora: tuple[CorpusData, ...] = ()
     """Several training corpora instead of one: tables [[data.corpora]], each with src and tgt, or pairs, and a weight (default 1)."""
@@ -79,7 +79,7 @@ class PairData(Settings):
     """Word alignments of the training text, one line a pair (`0-0 1-2`), to train an attention head on; `gold`: the pocket corpus's."""
 
     src_lang: str | None = Field(default=None, min_length=1)
-    """Source language, for example "en". By default the suffix of `src`; .tmx and .jsonl need it to choose a side."""
+    """Source language, for example "en". By default the suffix of `src`; .tmx, .jsonl and .parquet need it to choose a side."""
 
     tgt_lang: str | None = Field(default=None, min_length=1)
     """Target language, for example "de"."""
@@ -127,7 +127,7 @@ class PairData(Settings):
     @model_validator(mode="after")
     def _one_language_a_side(self) -> Self:
         for side in ("src", "tgt"):
-            suffixes = dict.fromkeys(_language_of(getattr(row, side)) for row in self.training_corpora)
+            suffixes = dict.fromkeys(language_of(getattr(row, side)) for row in self.training_corpora)
             suffixes.pop(None, None)
             if len(suffixes) > 1 and getattr(self, f"{side}_lang") is None:
                 raise ValueError(
@@ -272,7 +272,7 @@ def languages(config: PairData) -> tuple[str | None, str | None]:
         return config.src_lang or POCKET_LANGUAGES[0], config.tgt_lang or POCKET_LANGUAGES[1]
     source, target = config.src_lang, config.tgt_lang
     for row in corpora:
-        source, target = source or _language_of(row.src), target or _language_of(row.tgt)
+        source, target = source or language_of(row.src), target or language_of(row.tgt)
     return source, target
 
 
@@ -289,7 +289,8 @@ def find_language(wanted: str, tags: Iterable[str]) -> str | None:
     return variant
 
 
-def _language_of(path: str | None) -> str | None:
+def language_of(path: str | None) -> str | None:
+    """The language that the suffix of a text file names, as in `train.en` and `train.en.gz`."""
     if path is None:
         return None
     suffix = PurePath(path.removesuffix(".gz")).suffix.removeprefix(".")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from regard.data.alignments import read_links
 from regard.data.config import CorpusData, PairData, languages
-from regard.data.readers import Digests, LanguagePair, Pair, display_name, open_bytes, pair_format, read_pairs
+from regard.data.formats import LanguagePair, pair_format
+from regard.data.readers import Digests, Pair, display_name, open_bytes, read_pairs
 from regard.errors import DataError
 from regard.metrics.alignment import Links, to_pharaoh
 

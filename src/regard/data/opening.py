@@ -27,6 +27,7 @@ ENDLESS_LINE = 1 << 30
 """Bytes of a line of which only the beginning is read. A longer one is refused."""
 MOST_RATIO, FREE_BYTES = 100, 16 << 20
 """A .gz may unpack to so many times its size, and to so many bytes in any case. Text unpacks to 3 to 50 times its size."""
+CHANGED = "{name}: its content has changed while it was read; run the same command again when nothing writes to it"
 PIPE_SECONDS = 5.0
 """How long a named pipe is waited for until somebody writes to it."""
 
@@ -58,6 +59,11 @@ def open_input(
             packed = _Counted(file)
             content = _Unpacked(packed, name)
         yield content if longest_line is None and digest is None else _Checked(content, name, longest_line, digest)
+
+
+def checked_lines(file: Readable, name: str) -> Readable:
+    """A stream that refuses a line that is too long."""
+    return _Checked(file, name, REFUSED_LINE, None)
 
 
 @contextmanager
@@ -212,10 +218,7 @@ class _Checked:
         if self._expected is not None:
             self._digest.update(block)
             if not block and self._digest.hexdigest() != self._expected:
-                raise DataError(
-                    f"{self._name}: its content has changed while it was read; "
-                    "run the same command again when nothing writes to it"
-                )
+                raise DataError(CHANGED.format(name=self._name))
         return block
 
     def _check_lines(self, block: bytes, longest: int) -> None:

@@ -22,10 +22,11 @@ from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, damaged_file, write_numbered
 from regard.data.encoding import NumberedPair
 from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
+from regard.data.formats import LanguagePair
 from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import CORPUS_ROLES, INPUT_ROLES, Inputs, TrainingCorpus, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
-from regard.data.readers import LanguagePair, Pair
+from regard.data.readers import Pair
 from regard.errors import DataError
 from regard.metrics.alignment import Links
 from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint

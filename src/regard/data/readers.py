@@ -1,4 +1,4 @@
-"""Reads text files as lines, and parallel files as pairs: two text files, TSV, JSONL or TMX, also .gz or standard input.
+"""Reads text files as lines, and parallel files as pairs: two text files, TSV, JSONL or TMX, also .gz or standard input; parquet, zip.
 
 Only "\\n" ends a line, so that line numbers are those of `wc`, and both sides of a pair stay parallel whatever Unicode
 separators a sentence holds. A file that cannot be read is a `DataError` with file and line. Nothing is normalised or
@@ -12,30 +12,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar, assert_never
 
 from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
 from regard.data.encoding_guess import encoding_advice, guess_encoding, is_utf16, packed_format
-from regard.data.opening import ENDLESS_LINE, REFUSED_LINE, Readable, open_input
+from regard.data.formats import LanguagePair, PairFormat, has_lines, language_keys, pair_format
+from regard.data.opening import CHANGED, ENDLESS_LINE, REFUSED_LINE, Readable, open_input
+from regard.data.opus import opus_sides
+from regard.data.parquet import parquet_pairs
 from regard.data.tmx import tmx_pairs
 from regard.errors import ConfigError, DataError
+from regard.files import sha256_of
 
 Pair = tuple[str, str]
 Left = TypeVar("Left")
 Right = TypeVar("Right")
-LanguagePair = tuple[str | None, str | None]
-PairFormat = Literal["tsv", "jsonl", "tmx"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FORMATS: dict[str, PairFormat] = {
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".txt": "tsv",
-    "": "tsv",  # standard input, /dev/fd/63
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".tmx": "tmx",
-}
 _BLOCK = 1 << 20  # bytes read at once
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -60,20 +53,47 @@ def read_pairs(
     languages: LanguagePair = (None, None),
     digests: Digests = NO_DIGESTS,
 ) -> Iterator[Pair]:
-    """The pairs of `source` and `target`, or of the one file `pairs`, in order. Pair n is line (or TMX unit) n.
+    """The pairs of `source` and `target`, or of the one file `pairs`, in order. Pair n is line (or TMX unit, or row) n.
 
+    Line breaks within a sentence, which only some formats have, are spaces.
     digests: a file that is listed and has other content is refused when its end is read.
     """
+    found = stored_pairs(source, target, pairs, languages, digests)
+    if pairs is None or pair_format(pairs) == "tsv":
+        return found
+    return (without_breaks(pair) for pair in found)
+
+
+def stored_pairs(
+    source: str | Path | None = None,
+    target: str | Path | None = None,
+    pairs: str | Path | None = None,
+    languages: LanguagePair = (None, None),
+    digests: Digests = NO_DIGESTS,
+    form: PairFormat | None = None,
+) -> Iterator[Pair]:
+    """The pairs as they are stored, with their line breaks; see `read_pairs`. form: the format of `pairs`, if its name does not tell it."""
     if pairs is None:
         assert source is not None, "read_pairs needs source and target, or pairs"
         assert target is not None, "read_pairs needs source and target, or pairs"
         return _moses(source, target, digests)
-    kind, digest = pair_format(pairs), digests.get(str(pairs))
+    kind, digest = form or pair_format(pairs), digests.get(str(pairs))
     if kind == "tmx":
         return _tmx(pairs, languages, digest)
     if kind == "jsonl":
         return _jsonl(pairs, languages, digest)
-    return (parse_tsv(line, pairs, number) for number, line in enumerate(read_lines(pairs, digest), 1))
+    if kind == "tsv":
+        return (parse_tsv(line, pairs, number) for number, line in enumerate(read_lines(pairs, digest), 1))
+    if kind == "parquet":
+        return _unchanged(parquet_pairs(pairs, languages), pairs, digest)
+    if kind == "zip":
+        return _unchanged(_opus(pairs, languages), pairs, digest)
+    assert_never(kind)
+
+
+def without_breaks(pair: Pair) -> Pair:
+    """The pair with a space for line breaks."""
+    return _LINE_BREAKS.sub(" ", pair[0]), _LINE_BREAKS.sub(" ", pair[1])
 
 
 def read_lines(path: str | Path, digest: str | None = None) -> Iterator[str]:
@@ -81,17 +101,23 @@ def read_lines(path: str | Path, digest: str | None = None) -> Iterator[str]:
 
     digest: the SHA-256 that the file must have; other content is refused when its end is read.
     """
+    with open_bytes(path, digest, REFUSED_LINE) as file:
+        yield from _lines(file, display_name(path))
+
+
+def _lines(file: Readable, name: str) -> Iterator[str]:
+    """The lines of a stream."""
     number = 1
-    for block in _blocks(path, digest):
+    for block in _blocks_of(file, name):
         if is_utf16(block.count(0), len(block)):
             raise DataError(
-                f"{display_name(path)}:{number}: {block.count(0)} of {len(block)} bytes are NUL, as in UTF-16; "
+                f"{name}:{number}: {block.count(0)} of {len(block)} bytes are NUL, as in UTF-16; "
                 f"convert the file (iconv -f {guess_encoding(block)} -t UTF-8)"
             )
         try:
             lines: Iterable[str] = block.decode("utf-8").split("\n")
         except UnicodeDecodeError:
-            lines = (decode_line(raw, path, place, block) for place, raw in enumerate(block.split(b"\n"), number))
+            lines = (decode_line(raw, name, place, block) for place, raw in enumerate(block.split(b"\n"), number))
         yield from lines
         number += block.count(b"\n") + 1
 
@@ -147,29 +173,34 @@ def _whole_characters(raw: bytes) -> bytes:
     return raw
 
 
-def _blocks(path: str | Path, digest: str | None = None, longest: int | None = None) -> Iterator[bytes]:
+def _blocks(path: str | Path, longest: int | None = None) -> Iterator[bytes]:
+    """The blocks of a file; see `_blocks_of`."""
+    with open_bytes(path, longest_line=REFUSED_LINE if longest is None else ENDLESS_LINE) as file:
+        yield from _blocks_of(file, display_name(path), longest)
+
+
+def _blocks_of(file: Readable, name: str, longest: int | None = None) -> Iterator[bytes]:
     """Blocks of whole lines, without byte-order mark and without the last "\\n" of each block.
 
     longest: of a longer line a part that is longer, too, stands for it; so memory is bounded.
     """
-    with open_bytes(path, digest, REFUSED_LINE if longest is None else ENDLESS_LINE) as file:
-        start = file.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
-        unfinished: list[bytes] = []  # parts of a line whose end is not read yet
-        size = 0
-        # `read1` does not wait for a full block: a person may be typing.
-        for place, block in enumerate(chain([start], iter(lambda: file.read1(_BLOCK), b""))):
-            if place == 1 and (packed := packed_format(start + block)) is not None:
-                raise DataError(f"{display_name(path)}: {packed}")
-            lines, newline, rest = block.rpartition(b"\n")
-            if newline:
-                yield b"".join([*unfinished, lines])
-                unfinished, size = [], 0
-            unfinished.append(rest)
-            size += len(rest)
-            if longest is not None and size > longest:
-                unfinished, size = [b"".join(unfinished)[: longest + 1]], longest + 1
-        if last := b"".join(unfinished):
-            yield last
+    start = file.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
+    unfinished: list[bytes] = []  # parts of a line whose end is not read yet
+    size = 0
+    # `read1` does not wait for a full block: a person may be typing.
+    for place, block in enumerate(chain([start], iter(lambda: file.read1(_BLOCK), b""))):
+        if place == 1 and (packed := packed_format(start + block)) is not None:
+            raise DataError(f"{name}: {packed}")
+        lines, newline, rest = block.rpartition(b"\n")
+        if newline:
+            yield b"".join([*unfinished, lines])
+            unfinished, size = [], 0
+        unfinished.append(rest)
+        size += len(rest)
+        if longest is not None and size > longest:
+            unfinished, size = [b"".join(unfinished)[: longest + 1]], longest + 1
+    if last := b"".join(unfinished):
+        yield last
 
 
 def decode_line(raw: bytes, path: str | Path, number: int, block: bytes | None = None) -> str:
@@ -199,17 +230,6 @@ def _not_utf8(block: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def pair_format(path: str | Path) -> PairFormat:
-    """The format of a file that holds both sides, by its suffix."""
-    suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
-    if suffix not in _FORMATS:
-        raise DataError(
-            f"{display_name(path)}: pairs are read from .tsv, .jsonl and .tmx (also .gz), not from {suffix!r}; "
-            "convert the file, or give two text files as src and tgt"
-        )
-    return _FORMATS[suffix]
-
-
 def parse_tsv(line: str, path: str | Path, number: int) -> Pair:
     """The first two columns. An empty line is an empty pair, which is skipped later."""
     line = line.removesuffix("\r")
@@ -222,7 +242,7 @@ def parse_tsv(line: str, path: str | Path, number: int) -> Pair:
 
 
 def parse_jsonl(line: str, path: str | Path, number: int, languages: LanguagePair) -> Pair:
-    """The pair of `{"translation": {"en": .., "de": ..}}` or `{"source": .., "target": ..}`, surrogates as they are."""
+    """The pair of `{"translation": {"en": .., "de": ..}}`, `{"source": .., "target": ..}` or `{"en": .., "de": ..}`, as it is stored."""
     where = f"{display_name(path)}:{number}"
     if not line.strip():
         return "", ""
@@ -232,28 +252,20 @@ def parse_jsonl(line: str, path: str | Path, number: int, languages: LanguagePai
         raise DataError(f"{where}: not JSON ({_one_line(str(error))}); each line must be one object") from None
     if not isinstance(value, dict):
         raise DataError(f"{where}: not a JSON object; expected {{'source': .., 'target': ..}} on each line")
+    texts, keys = value, ("source", "target")
     if isinstance(value.get("translation"), dict):
         texts = value["translation"]
-        keys = tuple(_translation_key(texts, language, where) for language in languages)
-    else:
-        texts, keys = value, ("source", "target")
+        keys = language_keys(texts, languages, where)
+    elif "source" not in value and "target" not in value and None not in languages:
+        found = [find_language(language or "", value) for language in languages]
+        keys = (found[0] or keys[0], found[1] or keys[1])
     pair = []
     for key in keys:
         text = texts.get(key)
         if not isinstance(text, str):
             raise DataError(f"{where}: no text under {key!r}; expected {{'source': .., 'target': ..}} or 'translation'")
-        pair.append(_LINE_BREAKS.sub(" ", text))
+        pair.append(text)
     return pair[0], pair[1]
-
-
-def _translation_key(texts: dict[str, object], language: str | None, where: str) -> str:
-    available = ", ".join(texts)
-    if language is None:
-        raise DataError(f"{where}: languages {available}; say which is which with {LANGUAGE_SETTINGS}")
-    key = find_language(language, texts)
-    if key is None:
-        raise DataError(f"{where}: no text in {language!r}, only in {available}; set {LANGUAGE_SETTINGS}")
-    return key
 
 
 def zip_equal(
@@ -317,8 +329,21 @@ def _tmx(path: str | Path, languages: LanguagePair, digest: str | None) -> Itera
     with open_bytes(path, digest) as file:
         if source is None or target is None:
             raise DataError(f"{display_name(path)}: a TMX file holds many languages; set {LANGUAGE_SETTINGS}")
-        for left, right in tmx_pairs(file, display_name(path), source, target):
-            yield _LINE_BREAKS.sub(" ", left), _LINE_BREAKS.sub(" ", right)
+        yield from tmx_pairs(file, display_name(path), source, target)
+
+
+def _opus(path: str | Path, languages: LanguagePair) -> Iterator[Pair]:
+    with opus_sides(path, languages) as (left, right):
+        lines = (_lines(side.file, side.name) for side in (left, right))
+        for source, target in zip_equal(*lines, _unequal(left.name, right.name)):
+            yield source.removesuffix("\r"), target.removesuffix("\r")
+
+
+def _unchanged(pairs: Iterator[Pair], path: str | Path, digest: str | None) -> Iterator[Pair]:
+    """The same pairs of a file whose SHA-256 is compared when its end is read."""
+    yield from pairs
+    if digest is not None and sha256_of(Path(path)) != digest:
+        raise DataError(CHANGED.format(name=path))
 
 
 def open_bytes(
@@ -326,11 +351,10 @@ def open_bytes(
 ) -> AbstractContextManager[Readable]:
     """A file or standard input, opened for reading bytes; .gz is unpacked. What cannot be read is a `DataError`.
 
-    digest: the SHA-256 that the unpacked content must have. longest_line: a longer line is refused; TMX need not have lines.
+    digest: the SHA-256 that the unpacked content must have. longest_line: a longer line is refused; not all formats have lines.
     """
-    has_lines = not str(path).removesuffix(".gz").lower().endswith(".tmx")
     place = None if str(path) == STDIN else path
-    return open_input(place, display_name(path), longest_line if has_lines else None, digest)
+    return open_input(place, display_name(path), longest_line if has_lines(path) else None, digest)
 
 
 def _one_line(message: str) -> str:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from regard.data.cooccurrence import Cooccurrence
 from regard.data.readers import Pair
+from regard.data.trigrams import CharacterCounts, Values
 
 FEWEST, FEWEST_WORDS = 200, 2_000  # pairs; fewer tell too little, of characters or of words
 BLOCK = 2_000  # pairs that are judged at once
-BUCKETS = 18  # bits of a hashed trigram
 SWAP_EVIDENCE = 10.0  # nats by which a swapped pair fits the other order better
 TELLING = 0.5  # share of the pairs that must be in order, or else the statistics cannot tell
 MOST_RANDOM = 20_000  # random pairs for comparison
@@ -34,10 +34,7 @@ DEVIATIONS = 3.0  # a suspect is so many standard deviations below the median of
 SHIFTS = (1, -1, 2, -2, 3, -3)  # lines by which the targets may be too late
 SHIFT_PAIRS = 4_000  # pairs by which a shift is judged
 
-_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
-
 Flags = NDArray[np.bool_]
-Values = NDArray[np.float64]
 PairScorer = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """(sources, targets) -> how well each target fits its source, such as a translator's log-probability per token."""
 
@@ -67,7 +64,7 @@ def find_suspects(
     by_words, by_model = Evidence(), Evidence()
     for first, sources, targets in _blocks(pairs()):
         fits.append(characters.fit(sources, targets))
-        others, random = _similar(sources), len(by_words.random) < MOST_RANDOM
+        others, random = similar_texts(sources), len(by_words.random) < MOST_RANDOM
         by_words.add(sources, targets, words.score(sources, targets, first))
         if random:
             by_words.add_random(others, targets, words.score(others, targets))
@@ -75,7 +72,7 @@ def find_suspects(
             unrelated = np.asarray(model(others, targets))
             by_model.add(sources, targets, np.asarray(model(sources, targets)) - unrelated)
             if random:
-                further = _similar(sources, 2)
+                further = similar_texts(sources, 2)
                 by_model.add_random(further, targets, np.asarray(model(further, targets)) - unrelated)
     swapped = swapped_pairs(np.concatenate(fits, axis=1))
     misaligned = by_words.misaligned(swapped) if count >= FEWEST_WORDS else None
@@ -96,7 +93,7 @@ def find_shift(pairs: Iterator[Pair]) -> int | None:
         words, evidence = Cooccurrence(0), Evidence()  # so few pairs are all counted
         words.add(0, left, right)
         words.finish()
-        others = _similar(left)
+        others = similar_texts(left)
         evidence.add(left, right, words.score(left, right, 0))
         evidence.add_random(others, right, words.score(others, right))
         if evidence.misaligned() is not None:
@@ -112,45 +109,13 @@ def _blocks(pairs: Iterator[Pair]) -> Iterator[tuple[int, list[str], list[str]]]
         first += len(block)
 
 
-def _similar(texts: Sequence[str], distance: int = 1) -> list[str]:
+def similar_texts(texts: Sequence[str], distance: int = 1) -> list[str]:
     """For each text another one of similar length: the next in the order of length, or one further away."""
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     others = [""] * len(texts)
     for place, neighbour in zip(order, [*order[distance:], *order[:distance]], strict=True):
         others[place] = texts[neighbour]
     return others
-
-
-class CharacterCounts:
-    """Counts of the character trigrams of both sides."""
-
-    def __init__(self) -> None:
-        self._counts = np.zeros((2, 1 << BUCKETS), dtype=np.int64)
-
-    def add(self, sources: Sequence[str], targets: Sequence[str]) -> None:
-        for side, texts in enumerate((sources, targets)):
-            self._counts[side] += np.bincount(_trigrams(texts)[0], minlength=1 << BUCKETS)
-
-    def fit(self, sources: Sequence[str], targets: Sequence[str]) -> Values:
-        """[2, P]: log-odds of each source and target between its own side and the other one."""
-        odds = []
-        for side, texts in enumerate((sources, targets)):
-            trigrams, lengths = _trigrams(texts)
-            own, other = self._counts[side], self._counts[1 - side]
-            values = np.log(np.maximum(own[trigrams] - 1, 0) + 0.5) - np.log(other[trigrams] + 0.5)
-            values += np.log(other.sum() / own.sum())
-            odds.append(np.add.reduceat(values, np.cumsum(lengths) - lengths))
-        return np.stack(odds)
-
-
-def _trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The hashed trigrams of all texts, concatenated, and the number of them in each text."""
-    padded = [f"  {text.lower()}" for text in texts]  # a trigram that crosses texts sees spaces only
-    codes = np.frombuffer("".join([*padded, "  "]).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    hashed = np.zeros(len(codes) - 2, dtype=np.uint64)
-    for place, factor in enumerate(_FACTORS):
-        hashed += codes[place : place + len(hashed)] * np.uint64(factor)
-    return (hashed >> np.uint64(64 - BUCKETS)).astype(np.int64), np.array([*map(len, padded)], dtype=np.int64)
 
 
 def swapped_pairs(fits: Values) -> Flags | None:

@@ -1,12 +1,14 @@
-"""Reads TMX 1.4, the translators' exchange format, as a stream of pairs.
+"""Reads and writes TMX 1.4, the translators' exchange format, as a stream of pairs.
 
 XML entities are refused, since a few lines of them can expand to fill the memory. So are elements that nest deep, and a unit or a tag
 that does not end. Nothing outside the file is fetched.
 """
 
-from collections.abc import Iterator
-from typing import NoReturn
+import re
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NoReturn
 from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
 from regard.data.config import LANGUAGE_SETTINGS, find_language
 from regard.data.opening import Readable
@@ -155,3 +157,46 @@ class _UnitReader:
     def refuse(self, entity: str, verb: str) -> NoReturn:
         line = self.parser.CurrentLineNumber
         raise DataError(f"{self.name}:{line}: {verb} the XML entity {entity!r}, which is not expanded; write it out")
+
+
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # and surrogates, which no text of ours has
+_HEADER = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4">
+  <header creationtool="regard" creationtoolversion="{version}" segtype="sentence" o-tmf="regard" adminlang="en" \
+srclang={source} datatype="plaintext"/>
+  <body>
+"""
+_FOOTER = "  </body>\n</tmx>\n"
+
+
+class TmxText:
+    """Writes TMX 1.4, a translation unit a pair. Characters that XML lacks become U+FFFD."""
+
+    def __init__(self, file: BinaryIO, source: str, target: str) -> None:
+        from importlib.metadata import version
+
+        self._file = file
+        start, middle = (f"<tuv xml:lang={quoteattr(language)}><seg>" for language in (source, target))
+        self._parts = f"    <tu>{start}", f"</seg></tuv>{middle}", "</seg></tuv></tu>\n"
+        self.altered = 0
+        file.write(_HEADER.format(version=version("regard"), source=quoteattr(source)).encode())
+
+    def write(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        start, middle, end = self._parts
+        units = [
+            f"{start}{self._escaped(source)}{middle}{self._escaped(target)}{end}"
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        self._file.write("".join(units).encode())
+
+    def close(self) -> None:
+        """Write what follows the last unit."""
+        self._file.write(_FOOTER.encode())
+
+    def _escaped(self, text: str) -> str:
+        if not text.isprintable():  # a fast test that most texts pass
+            plain = _NOT_XML.sub("\ufffd", text)
+            self.altered += plain != text
+            return escape(plain, {"\r": "&#13;"})  # a parser reads a plain one as "\n"
+        return escape(text)

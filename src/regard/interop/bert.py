@@ -16,7 +16,7 @@ from regard.interop.foreign_tokenizers import ForeignTokenizer, read_tokenizer
 from regard.interop.foreign_vocabularies import TokenizerConfig
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, ImportOptions, expected_shapes, parsed, tokenizer_of
-from regard.interop.labels import check_one_label, new_head, new_labels, stored_labels
+from regard.interop.labels import Labels, check_one_label, new_head, new_labels, stored_labels
 from regard.interop.vocabularies import Arrangement, arranged
 from regard.models.config import ClassifierTransformerConfig
 from regard.tasks.classify.settings import ClassifyBundle
@@ -34,6 +34,9 @@ _RECOMPUTED = (".position_ids",)
 def import_bert(directory: Path, config: ForeignConfig, options: ImportOptions) -> ImportedModel:
     """The classifier in a directory of BERT, or a new one with the labels of the options."""
     weights = ForeignWeights(directory)
+    weights.rename(
+        lambda name: name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    )
     prefix = _PREFIX if f"{_PREFIX}embeddings.word_embeddings.weight" in weights else ""
     rows, width = config.need("vocab_size", int), config.need("hidden_size", int)
     weights.require(f"{prefix}embeddings.word_embeddings.weight", (rows, width))  # before anything of this size is made
@@ -63,19 +66,20 @@ def import_bert(directory: Path, config: ForeignConfig, options: ImportOptions) 
         "model": {**_settings(config), "pooler": pooled, "output_bias": True},
         "vocabulary": VocabularySizes(source=size, target=size, joint=True).model_dump(),
         "languages": options.languages.model_dump(),
-        "labels": labels,
+        "labels": labels.names,
     }
     bundle = parsed(ClassifyBundle, values, config.path)
     tensors = _tensors(weights, bundle, prefix, config, pooled=pooled)
     tensors |= _embeddings(weights, bundle, prefix, config, arrangement, first, end)
     if trained:
-        tensors["output"] = weights.read("classifier.weight", (len(labels), width))
-        tensors["output_bias"] = weights.read("classifier.bias", (len(labels),))
+        outputs = len(labels.names)
+        tensors["output"] = weights.read("classifier.weight", (outputs, width))[[*labels.order]]
+        tensors["output_bias"] = weights.read("classifier.bias", (outputs,))[[*labels.order]]
     else:
-        tensors["output"] = new_head(len(labels), width)
-        tensors["output_bias"] = tensors["output"].new_zeros(len(labels))
+        tensors["output"] = new_head(len(labels.names), width)
+        tensors["output_bias"] = tensors["output"].new_zeros(len(labels.names))
     weights.refuse_unused((*_RECOMPUTED, *(name for name in weights.names if name.startswith(_OTHER_HEADS))))
-    return ImportedModel(bundle, tensors, _pair(tokenizer, arrangement), () if trained else (_note(labels),))
+    return ImportedModel(bundle, tensors, _pair(tokenizer, arrangement), () if trained else (_note(labels.names),))
 
 
 def _pair(tokenizer: ForeignTokenizer, arrangement: Arrangement) -> TokenizerPair:
@@ -89,7 +93,7 @@ def _note(labels: tuple[str, ...]) -> str:
     )
 
 
-def _labels(config: ForeignConfig, weights: ForeignWeights, width: int, options: ImportOptions) -> tuple[str, ...]:
+def _labels(config: ForeignConfig, weights: ForeignWeights, width: int, options: ImportOptions) -> Labels:
     outputs = weights.shape("classifier.weight")[0]
     weights.require("classifier.weight", (outputs, width))
     if options.labels:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ from regard.bundle.config import BundleSettings, Languages
 from regard.bundle.opened import OpenBundle
 from regard.bundle.quantised import Quantised, quantised_record
 from regard.bundle.weights import tensor_shapes
-from regard.errors import RegardError, shown
+from regard.errors import FileError, RegardError, shown
+from regard.files import write_whole
+from regard.foreign import RECORD_BYTES, read_bytes
 from regard.interop.languages import language_name
 from regard.metrics.scores import METRICS
 from regard.settings import read_json
+from regard.tasks.load import open_given
 from regard.tasks.run_files import read_metrics
 from regard.tasks.runs import METRICS_FILE, is_run
 
@@ -41,6 +45,12 @@ _PURPOSES = {
     "caption": _Purpose("image-to-text", "caption pictures", "pictures"),
     "forecast": _Purpose("time-series-forecasting", "forecast time series", "series"),
 }
+_TAGGING = _Purpose("token-classification", "tag the words of texts")
+_GENERATED = {
+    "translate": "the pocket corpus, which regard generates",
+    "caption": "the scenes corpus, which regard generates",
+}
+"""What a run without files was trained on."""
 _DATA_FILES = ("src", "tgt", "pairs", "text", "labelled", "images", "captions", "series")
 _USE = {
     "regard": 'import regard\n\nmodel = regard.load("{name}")',
@@ -82,12 +92,28 @@ def model_card(bundle: OpenBundle, library: str, facts: CardFacts, quantised: Qu
         "language": [code for code in (languages.source, languages.target) if code] or None,
         "license": facts.licence,
         "library_name": library,
-        "pipeline_tag": _purpose(config.task).pipeline or None,
+        "pipeline_tag": _purpose(config).pipeline or None,
         "tags": ["regard", config.task, *(["int8"] if quantised else [])],
-        "model-index": _results(bundle.name, config.task, metrics, scores) if scores else None,
+        "model-index": _results(bundle, metrics, scores) if scores else None,
     }
     yaml = "".join(f"{key}: {_yaml(value)}\n" for key, value in header.items() if value is not None)
     return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data, quantised))
+
+
+def card_of_copy(bundle: OpenBundle, facts: CardFacts) -> str:
+    """The card of a copy of a bundle: the one beside it, which may have been edited, if no other facts are given."""
+    if facts == CardFacts():
+        with suppress(OSError, FileError, UnicodeDecodeError):
+            return read_bytes(bundle.directory / CARD, RECORD_BYTES, root=bundle.directory).decode("utf-8")
+    return model_card(bundle, "regard", facts)
+
+
+def write_run_card(run: Path) -> None:
+    """Write the card of a finished run beside its best model, if there is none: a card may be edited."""
+    bundle = open_given(run)
+    path = bundle.directory / CARD
+    if not path.exists():
+        write_whole(path, model_card(bundle, "regard", CardFacts()))
 
 
 def _body(
@@ -100,7 +126,7 @@ def _body(
     data: list[str],
     quantised: Quantised | None,
 ) -> Iterator[str]:
-    config, purpose = bundle.config, _purpose(bundle.config.task)
+    config, purpose = bundle.config, _purpose(bundle.config)
     pair = [language_name(code) for code in (languages.source, languages.target) if code]
     yield f"# {_plain(bundle.name)}\n"
     between = f": {_plain(' to '.join(pair))}" if pair else ""
@@ -122,7 +148,9 @@ def _body(
         signatures = metrics.get("signatures") or {}
         for name in scores:
             signature = signatures.get(name)
-            yield f"| {METRICS[name].heading} | {metrics[name]:.2f} | {f'`{_plain(signature)}`' if signature else ''} |"
+            row = METRICS[name]
+            value = f"{row.number(metrics[name])} {row.unit}".rstrip()
+            yield f"| {row.heading} | {value} | {f'`{_plain(signature)}`' if signature else ''} |"
         yield ""
     yield "## Limits\n"
     yield f"It knows the kind of {purpose.data} that it was trained on. Its answers to other {purpose.data} may look right and be wrong."
@@ -133,9 +161,11 @@ def _body(
     yield ""
 
 
-def _purpose(task: str) -> _Purpose:
-    """The words for a task; those of an extension's task are its name."""
-    return _PURPOSES.get(task, _Purpose("", task, "data"))
+def _purpose(config: BundleSettings) -> _Purpose:
+    """The words for the task of a bundle; those of an extension's task are its name."""
+    if getattr(config, "labels_of", "text") == "token":
+        return _TAGGING
+    return _PURPOSES.get(config.task, _Purpose("", config.task, "data"))
 
 
 def _of_run(bundle: OpenBundle) -> tuple[Mapping[str, Any], list[str]]:
@@ -145,23 +175,33 @@ def _of_run(bundle: OpenBundle) -> tuple[Mapping[str, Any], list[str]]:
         return {}, []
     try:
         data = read_json(run / "config.json").get("data")
-        files = [data[name] for name in _DATA_FILES if data.get(name)] if isinstance(data, dict) else []
+        files = _training_files(data) if isinstance(data, dict) else []
         metrics = read_metrics(run) if (run / METRICS_FILE).exists() else {}
     except RegardError:
         return {}, []
+    generated = _GENERATED.get(bundle.config.task)
+    if not files and generated is not None:
+        return metrics, [generated]
     return metrics, [f"`{_plain(Path(str(name)).name)}`" for name in files]
 
 
-def _results(name: str, task: str, metrics: Mapping[str, Any], scores: list[str]) -> list[dict[str, Any]]:
+def _training_files(data: Mapping[str, Any]) -> list[Any]:
+    """The files that a run's settings name, those of several corpora included."""
+    corpora = data.get("corpora")
+    tables = [data, *(corpora if isinstance(corpora, list) else [])]
+    return [table[name] for table in tables if isinstance(table, dict) for name in _DATA_FILES if table.get(name)]
+
+
+def _results(bundle: OpenBundle, metrics: Mapping[str, Any], scores: list[str]) -> list[dict[str, Any]]:
     """The results as the hub's `model-index` has them."""
     test_set = str(metrics.get("set") or "test")
     values = [{"type": score, "value": metrics[score], "name": METRICS[score].heading} for score in scores]
     result = {
-        "task": {"type": _purpose(task).pipeline or task},
+        "task": {"type": _purpose(bundle.config).pipeline or bundle.config.task},
         "dataset": {"name": test_set, "type": test_set},
         "metrics": values,
     }
-    return [{"name": name, "results": [result]}]
+    return [{"name": bundle.name, "results": [result]}]
 
 
 def _network(config: BundleSettings) -> str:

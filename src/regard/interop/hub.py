@@ -41,13 +41,15 @@ def is_hub_name(name: str) -> bool:
 def fetched_model(name: str, out: Path, revision: str | None = None) -> Iterator[Path]:
     """A directory beside `out` with the files of a model that an import reads. `.bin` files only where there is no safetensors."""
     hub = _library(name)
-    with _explained(name, "fetch"), activity(f"fetching {name}"):
+    with _transfer(name, "fetch"), activity(f"fetching {name}"):
         api = hub.HfApi()
         info = api.model_info(name, revision=revision, timeout=_RETRY_SECONDS)
         present = [file.rfilename for file in info.siblings or ()]
         safe = [file for file in present if _SAFE.fullmatch(file)]
         weights = safe or [file for file in present if _PICKLED.fullmatch(file)]
         wanted = [*weights, *(file for file in _FILES if file in present)]
+        if MANIFEST in present:
+            raise BundleError(f"{name}: a bundle of regard already; get it with `regard pull {name} OUT`")
         if not weights or "config.json" not in wanted:
             missing = "weights (model.safetensors)" if not weights else "config.json"
             raise BundleError(f"{name}: no {missing} on the hub; only models of transformers' formats are imported")
@@ -63,7 +65,7 @@ def push(path: str | Path, name: str, *, private: bool = False, facts: CardFacts
     bundle, hub = open_given(path), _library(name)
     with scratch_directory(bundle.directory) as scratch:
         export_model(bundle, scratch / "bundle", "safetensors", ExportOptions(facts=facts or CardFacts()))
-        with _explained(name, "push"), activity(f"pushing {name}"):
+        with _transfer(name, "push"), activity(f"pushing {name}"):
             api = hub.HfApi()
             address = api.create_repo(name, repo_type="model", private=private or None, exist_ok=True)
             api.upload_folder(repo_id=name, folder_path=str(scratch / "bundle"), commit_message="A bundle of regard")
@@ -77,7 +79,7 @@ def pull(name: str, out: str | Path, revision: str | None = None) -> None:
     if place.exists() or place.is_symlink():
         raise DiskError(f"{place}: it is there already; choose another place, or delete it")
     hub = _library(name)
-    with _explained(name, "pull"), activity(f"pulling {name}"):
+    with _transfer(name, "pull"), activity(f"pulling {name}"):
         info = hub.HfApi().model_info(name, revision=revision, timeout=_RETRY_SECONDS)
         present = {file.rfilename for file in info.siblings or ()}
         if MANIFEST not in present:
@@ -127,12 +129,16 @@ def _copy(source: Path, names: Sequence[str], directory: Path) -> None:
 
 
 @contextmanager
-def _explained(name: str, verb: str) -> Iterator[None]:
-    """Turn what the library raises into one line: no network, no such model, no access."""
-    from huggingface_hub import errors
+def _transfer(name: str, verb: str) -> Iterator[None]:
+    """Turn what the library raises into one line: no network, no such model, no access. It shows no bars of its own."""
+    from huggingface_hub import errors, utils
 
+    bars: Any = utils
     transport: type[Exception] = getattr(errors, "HTTPError", OSError)
+    shows_bars = not bars.are_progress_bars_disabled()
     try:
+        if shows_bars:
+            bars.disable_progress_bars()
         yield
     except (BundleError, DiskError):
         raise
@@ -163,3 +169,6 @@ def _explained(name: str, verb: str) -> Iterator[None]:
             f"{name}: no such directory, and the hub cannot be reached ({shown(reason, 100)}); "
             "check the network, or download the model elsewhere and give its directory"
         ) from None
+    finally:
+        if shows_bars:
+            bars.enable_progress_bars()

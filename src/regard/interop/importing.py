@@ -10,6 +10,7 @@ from pathlib import Path
 from regard.activity import activity
 from regard.bundle.archive import open_archive
 from regard.bundle.config import Languages
+from regard.bundle.manifest import MANIFEST
 from regard.errors import BundleError, DiskError
 from regard.files import scratch_directory, whole_directory
 from regard.interop.argos import METADATA, MODEL, TOKENIZER
@@ -84,6 +85,10 @@ def _read(path: Path, place: Path, options: ImportOptions) -> ImportedModel:
         return _read_package(path, options.languages)
     if (path / CT2_FILE).exists():
         return import_ctranslate2(path, _spm_files(path), options.languages)
+    if (path / MANIFEST).exists():
+        raise BundleError(
+            f"{path}: a bundle of regard already; use it as it is (from the hub: regard pull OWNER/NAME OUT)"
+        )
     config = ForeignConfig.read(path / "config.json")
     kind = config.get("model_type", str, "")
     if kind not in IMPORTERS:

@@ -17,7 +17,7 @@ from regard.bundle.weights import numpy_weights
 from regard.errors import BundleError, EngineError
 from regard.files import disk_errors, to_json
 from regard.interop.onnx_graph import Graph, Size
-from regard.interop.onnx_layers import ACTIVATIONS, KeysAndValues, Layers, Places
+from regard.interop.onnx_layers import KeysAndValues, Layers, Places
 from regard.interop.sentencepiece import spm_of, write_spm_files
 from regard.models.config import (
     ClassifierTransformerConfig,
@@ -26,12 +26,22 @@ from regard.models.config import (
     TransformerBase,
     TransformerConfig,
 )
-from regard.models.config.traits import SCORE_TRAITS
 from regard.text.vocabulary import Vocabulary
 
 ENCODER, DECODER, CLASSIFIER = "encoder_model.onnx", "decoder_with_past_model.onnx", "model.onnx"
 _MIXERS = ("attention", "window")
-_GATED = ("swiglu", "geglu")
+_SCORES = (
+    "parameter_free",
+    "dot",
+    "scaled_dot",
+    "general",
+    "concat",
+    "additive",
+    "cosine",
+    "mahalanobis",
+    "gaussian",
+    "latent",
+)
 
 
 def check_onnx(bundle: OpenBundle) -> None:
@@ -50,18 +60,14 @@ def check_onnx(bundle: OpenBundle) -> None:
 
 def _obstacle(model: ModelConfig) -> str | None:
     """Why there is no graph for such a network; None: there is one."""
-    if not isinstance(model, TransformerBase) or not isinstance(model, tuple(_WRITERS)):
+    if not isinstance(model, TransformerBase) or type(model) not in _WRITERS:
         kind = getattr(model, "kind", type(model).__name__)
-        return f"only Transformers for text are, not model.kind {kind!r}; train with model.kind = 'transformer'"
+        return f"model.kind {kind!r} has no graph; train with model.kind = 'transformer'"
     other = next((name for side in model.mixers for name in side if name not in _MIXERS), None)
     if other is not None:
-        return f"model.mixer {other!r} is not, only {' and '.join(_MIXERS)}; train with model.mixer = 'attention'"
-    if model.score not in SCORE_TRAITS or model.score == "location":
-        return f"model.score {model.score!r} is not; train with model.score = 'scaled_dot'"
-    if model.norm_kind not in ("layer", "rms"):
-        return f"model.norm_kind {model.norm_kind!r} is not; train with model.norm_kind = 'layer'"
-    if model.activation not in (*ACTIVATIONS, *_GATED):
-        return f"model.activation {model.activation!r} is not; train with model.activation = 'silu'"
+        return f"model.mixer {other!r} has no graph; train with model.mixer = 'attention'"
+    if model.score not in _SCORES:  # of an extension
+        return f"model.score {model.score!r} has no graph; train with model.score = 'scaled_dot'"
     return None
 
 
@@ -126,13 +132,12 @@ def _write_classifier(bundle: OpenBundle, directory: Path) -> dict[str, Any]:
         ids = graph.apply("Concat", graph.apply("Sub", first[0], first[0]), ids, axis=1)
         read = graph.apply("Concat", first[1], read, axis=1)
     x = _encoded(layers, ids, read, "source", "source.embedding.weight")
+    x = x if tagging else _pooled(graph, x, read, config.pooling)
+    if config.pooler:
+        x = graph.apply("Tanh", layers.linear(x, "pooler"))
     labels = len(bundle.config.labels)
-    if tagging:
-        graph.output(layers.logits(x, "output", labels), "logits", ("batch", "source", labels))
-    else:
-        graph.output(
-            layers.logits(_pooled(graph, x, read, config.pooling), "output", labels), "logits", ("batch", labels)
-        )
+    logits = layers.logits(x, "output", labels, "output_bias" if config.output_bias else None)
+    graph.output(logits, "logits", ("batch", "source", labels) if tagging else ("batch", labels))
     graph.save(directory / CLASSIFIER, installed_version())
     return {"model": CLASSIFIER, "labels": list(bundle.config.labels), "labels_of": bundle.config.labels_of}
 

@@ -2,26 +2,27 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from regard.activity import activity
 from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.manifest import write_manifest
 from regard.bundle.opened import OpenBundle
-from regard.bundle.precision import MeasuredPrecisions, Precision
-from regard.bundle.quantised import QUANTISED, Quantised, refuse_quantised, write_quantised
+from regard.bundle.precision import MeasuredPrecisions
+from regard.bundle.quantised import QUANTISED, Quantised, Stored, refuse_quantised, write_quantised
 from regard.bundle.shortlist import SHORTLIST, has_shortlist
 from regard.bundle.weights import WEIGHTS, numpy_weights
 from regard.errors import BundleError, DataError
 from regard.files import disk_errors, to_json, whole_directory
 from regard.foreign import RECORD_BYTES
 from regard.interop.card import CARD, CardFacts, model_card
-from regard.interop.export import refuse_other_tasks, refuse_taken
+from regard.interop.export import refuse_taken
 from regard.metrics.translation import CorpusScore, bleu, chrf
 from regard.tasks.load import load_translator, open_given
 from regard.tasks.translate.validation import validation_pairs
 
-_PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
+_PRECISIONS: tuple[Stored, ...] = get_args(Stored)
 
 
 def quantize_model(
@@ -49,7 +50,7 @@ def quantize_model(
     scores = {name: _scores(path, name, sources, references, beam, tokenize) for name in _PRECISIONS}
     with activity(f"writing {out.name}"), whole_directory(out) as staging:
         write_quantised(staging / WEIGHTS, numpy_weights(bundle))
-        sizes = {"float32": bundle.directory / WEIGHTS, "int8": staging / WEIGHTS}
+        sizes: dict[Stored, Path] = {"float32": bundle.directory / WEIGHTS, "int8": staging / WEIGHTS}
         record = Quantised(
             of=bundle.files.identity,
             sizes={name: file.stat().st_size for name, file in sizes.items()},
@@ -82,7 +83,8 @@ def measured(record: Quantised) -> MeasuredPrecisions:
 
 def _check(bundle: OpenBundle, out: Path) -> None:
     """Refuse a model that CTranslate2 lacks or that is quantised already, and a place that is taken."""
-    refuse_other_tasks(bundle, "int8")
+    if bundle.config.task != "translate":
+        raise BundleError(f"{bundle.directory}: its task is to {bundle.config.task}; only translators are quantised")
     refuse_quantised(bundle.files, "quantise the bundle that it was made of")
     why = obstacle(bundle.config.model)
     if why is not None:
@@ -91,7 +93,7 @@ def _check(bundle: OpenBundle, out: Path) -> None:
 
 
 def _scores(
-    path: Path, precision: Precision, sources: Sequence[str], references: Sequence[str], beam: int, tokenize: str
+    path: Path, precision: Stored, sources: Sequence[str], references: Sequence[str], beam: int, tokenize: str
 ) -> list[CorpusScore]:
     """BLEU and chrF of a bundle in a precision."""
     with activity(f"translating in {precision}"):

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.pictures import PictureFormat
-from regard.errors import BundleError
+from regard.errors import BundleError, ConfigError
 from regard.interop.bart_family import ACTIVATIONS
 from regard.interop.foreign_config import ForeignConfig
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, ImportOptions, expected_shapes, parsed
-from regard.interop.labels import check_one_label, new_head, new_labels, stored_labels
+from regard.interop.labels import Labels, check_one_label, new_head, new_labels, stored_labels
 from regard.tasks.classify_images.settings import ClassifyImagesBundle
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _BILINEAR = 2
 
 def import_vit(directory: Path, config: ForeignConfig, options: ImportOptions) -> ImportedModel:
     """The classifier of pictures in a directory of ViT, or a new one with the labels of the options."""
+    from regard.data.images import label_order
+
     weights = ForeignWeights(directory)
     prefix = _PREFIX if f"{_PREFIX}embeddings.cls_token" in weights else ""
     width, trained = config.need("hidden_size", int), "classifier.weight" in weights
@@ -36,17 +38,15 @@ def import_vit(directory: Path, config: ForeignConfig, options: ImportOptions) -
         if options.labels:
             raise BundleError(f"{config.path}: it has labels of its own; leave --labels out")
         check_one_label(config, outputs)
-        labels = stored_labels(config, outputs)
+        labels = stored_labels(config, outputs, label_order)
     else:
-        labels = new_labels(config, options.labels, "an encoder without a head", "--images FOLDER")
+        labels = new_labels(config, options.labels, "an encoder without a head", "--images FOLDER", label_order)
     form = _pictures(directory, config)
-    values = {"model": _settings(config), "labels": labels, "pictures": form.model_dump()}
+    values = {"model": _settings(config), "labels": labels.names, "pictures": form.model_dump()}
     bundle = parsed(ClassifyImagesBundle, values, config.path)
-    tensors = _tensors(weights, bundle, prefix, config, trained=trained)
+    tensors = _tensors(weights, bundle, prefix, config, labels, trained=trained)
     weights.refuse_unused(_OTHER_HEADS)
-    note = (
-        f"its labels {', '.join(labels)} are not trained yet: regard train --task classify --images FOLDER --start OUT"
-    )
+    note = f"its labels {', '.join(labels.names)} are not trained yet: regard train --task classify --images FOLDER --start OUT"
     return ImportedModel(bundle, tensors, None, () if trained else (note,))
 
 
@@ -87,13 +87,11 @@ def _pictures(directory: Path, config: ForeignConfig) -> PictureFormat:
     for name, key in (("mean", "image_mean"), ("deviation", "image_std")):
         given = processor.raw(key)
         values[name] = [0.5] * min(channels, 3) if given is None else given
-    return parsed_form(values, processor)
+    return _parsed_form(values, processor)
 
 
-def parsed_form(values: dict[str, Any], processor: ForeignConfig) -> PictureFormat:
+def _parsed_form(values: dict[str, Any], processor: ForeignConfig) -> PictureFormat:
     """The form of pictures; a `BundleError` names a value that regard does not have."""
-    from regard.errors import ConfigError
-
     try:
         return PictureFormat.parse(values, f"{processor.path}, as a form of pictures")
     except ConfigError as error:
@@ -118,13 +116,19 @@ def _names(depth: int, prefix: str, *, biased: bool) -> Iterator[tuple[str, str]
 
 
 def _tensors(
-    weights: ForeignWeights, bundle: ClassifyImagesBundle, prefix: str, config: ForeignConfig, *, trained: bool
+    weights: ForeignWeights,
+    bundle: ClassifyImagesBundle,
+    prefix: str,
+    config: ForeignConfig,
+    labels: Labels,
+    *,
+    trained: bool,
 ) -> "dict[str, Tensor]":
     """The tensors under our names. All shapes are compared before the first is read."""
     import torch
 
     model: Any = bundle.model
-    expected, width, labels = expected_shapes(bundle), model.width, len(bundle.labels)
+    expected, width, outputs = expected_shapes(bundle), model.width, len(labels.names)
     biased = config.get("qkv_bias", bool, True)
     names = {ours: theirs for theirs, ours in _names(model.layers, prefix, biased=biased)}
     embeddings = f"{prefix}embeddings"
@@ -147,9 +151,9 @@ def _tensors(
         if name not in tensors and name.endswith(".bias"):
             tensors[name] = torch.zeros(shape)
     if trained:
-        head = weights.read("classifier.weight", (labels, width))
-        bias = weights.read("classifier.bias", (labels,))
+        head = weights.read("classifier.weight", (outputs, width))[[*labels.order]]
+        bias = weights.read("classifier.bias", (outputs,))[[*labels.order]]
     else:
-        head, bias = new_head(labels, width), torch.zeros(labels)
+        head, bias = new_head(outputs, width), torch.zeros(outputs)
     tensors["output"] = torch.cat([head, bias[:, None]], dim=1)
     return tensors

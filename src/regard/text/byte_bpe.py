@@ -76,10 +76,10 @@ class ByteBpeTokenizer:
         self._merges: dict[tuple[int, int], tuple[int, int]] = {}
         for rank, merge in enumerate(record.merges):
             left, _, right = merge.partition(" ")
-            try:
-                self._merges[ids[left], ids[right]] = (rank, ids[left + right])
-            except KeyError as error:
-                raise TextError(f"merge {rank + 1}, {merge!r}: no piece {error.args[0]!r} in the vocabulary") from None
+            unknown = next((piece for piece in (left, right, left + right) if piece not in ids), None)
+            if unknown is not None:
+                raise TextError(f"merge {rank + 1}, {merge!r}: no piece {unknown!r} in the vocabulary")
+            self._merges[ids[left], ids[right]] = (rank, ids[left + right])
         self._words: dict[str, list[int]] = {}
 
     def __reduce__(self) -> tuple[Callable[..., "ByteBpeTokenizer"], tuple[Any, ...]]:
@@ -91,7 +91,7 @@ class ByteBpeTokenizer:
     def encode(self, text: str) -> list[int]:
         """The ids of a text, line breaks included."""
         whole = _SURROGATES.sub("\ufffd", text)
-        if self._record.prefix_space and whole and whole[0] not in SPACES:
+        if self._record.prefix_space and whole and whole[0] != " ":
             whole = f" {whole}"
         ids: list[int] = []
         for word in word_pattern().findall(whole):

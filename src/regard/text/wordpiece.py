@@ -79,6 +79,9 @@ class WordPieceTokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
+    def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
+        return list(ids)
+
     def packer(self) -> "Packer":
         from regard.text.packed import pack
 
@@ -89,9 +92,6 @@ class WordPieceTokenizer:
 
     def words(self, ids: Sequence[int]) -> list[int]:
         return self.vocabulary.words(ids)
-
-    def drop(self, ids: Sequence[int], probability: float, generator: "np.random.Generator") -> list[int]:
-        return list(ids)
 
     def files(self) -> dict[str, bytes]:
         return {WORDPIECE_SUFFIX: json.dumps(self._record.model_dump(mode="json"), ensure_ascii=False).encode()}

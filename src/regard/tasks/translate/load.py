@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
 
 from regard.activity import activity
@@ -58,7 +59,7 @@ def available_precisions() -> set[str]:
 
 
 def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
-    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that the processor lacks is float32, with a warning.
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that CTranslate2 lacks here is float32, with a warning.
 
     Weights that are stored in 8 bits are int8."""
     if is_quantised(bundle.files):
@@ -79,7 +80,8 @@ def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
         return chosen
     if precision == "bfloat16" and precision not in available_precisions():
         warnings.warn(
-            "precision = 'bfloat16': this processor would have to emulate it, about 100 times slower; float32 is used",
+            f"precision = 'bfloat16': CTranslate2 {version('ctranslate2')} does not compute in it on this processor, even one "
+            "that has such products; float32 is used",
             stacklevel=4,
         )
         return "float32"

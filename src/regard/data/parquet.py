@@ -1,0 +1,170 @@
+"""Reads and writes pairs in parquet files, in bounded memory, by pyarrow (the extra `parquet`).
+
+Columns: `translation`, a struct of languages, as in Hugging Face's datasets; or `source` and `target`; or columns that are named by the
+languages. A file may come from a stranger: what unpacks to many times its size is refused, as for .gz.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from regard.data.config import LANGUAGE_SETTINGS, find_language
+from regard.data.formats import LanguagePair, language_keys
+from regard.data.opening import FREE_BYTES, MOST_RATIO, REFUSED_LINE
+from regard.errors import DataError, FileError
+from regard.extras import require
+from regard.foreign import open_regular, refuse_exhausted
+
+ROWS = 1_000
+"""Rows that are held at once while reading."""
+GROUP_ROWS = 50_000
+"""Rows of a group, which are held at once while writing."""
+_BUFFER = 1 << 20
+_METADATA_BYTES = 64 << 20
+_MEND = "write it again, or convert it elsewhere to .tsv or .jsonl"
+
+
+def require_pyarrow(name: str) -> None:
+    """Refuse a parquet file where pyarrow is not installed."""
+    require("pyarrow", f"reading or writing {name}")
+
+
+def parquet_pairs(path: str | Path, languages: LanguagePair) -> Iterator[tuple[str, str]]:
+    """The pairs of a parquet file, row by row."""
+    name = str(path)
+    require_pyarrow(name)
+    import pyarrow.parquet as parquet
+
+    with _read_errors(name), open_regular(Path(path)) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        file = parquet.ParquetFile(
+            stream,
+            buffer_size=_BUFFER,
+            pre_buffer=False,
+            thrift_string_size_limit=_METADATA_BYTES,
+            thrift_container_size_limit=_METADATA_BYTES,
+        )
+        sides = _sides(file.schema_arrow, languages, name)
+        columns = list(dict.fromkeys(".".join(side) for side in sides))
+        row, unpacked = 0, 0
+        for batch in file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False):
+            texts = [_texts(batch, side) for side in sides]
+            for source, target in zip(*texts, strict=True):
+                row += 1
+                for text, side in ((source, sides[0]), (target, sides[1])):
+                    if not isinstance(text, str):
+                        raise DataError(
+                            f"{name}: row {row}: no text under {'.'.join(side)!r}; remove the row, or fill it"
+                        )
+                    unpacked += len(text)
+                    if len(text) > REFUSED_LINE:
+                        raise DataError(
+                            f"{name}: row {row}: a text of more than {REFUSED_LINE:,} characters; break it into sentences"
+                        )
+                yield source, target
+            if unpacked > FREE_BYTES and unpacked > MOST_RATIO * size:
+                raise DataError(
+                    f"{name}: row {row}: unpacks to more than {MOST_RATIO} times its size, which text does not; {_MEND}"
+                )
+
+
+def _texts(batch: Any, side: tuple[str, ...]) -> list[Any]:
+    column = batch.column(side[0])
+    if len(side) > 1:
+        import pyarrow.compute as compute
+
+        column = compute.struct_field(column, side[1])
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _sides(schema: Any, languages: LanguagePair, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of source and target, the field of a struct too. Refused is what is no text."""
+    import pyarrow.types as types
+
+    fields = {field.name: field.type for field in schema}
+    if "translation" in fields and types.is_struct(fields["translation"]):
+        texts = {field.name: field.type for field in fields["translation"]}
+        source, target = language_keys(texts, languages, name)
+        sides: tuple[tuple[str, ...], tuple[str, ...]] = ("translation", source), ("translation", target)
+        found = texts[source], texts[target]
+    else:
+        keys: tuple[str | None, str | None] = ("source", "target")
+        if not {"source", "target"} <= fields.keys() and languages[0] is not None and languages[1] is not None:
+            keys = find_language(languages[0], fields), find_language(languages[1], fields)
+        if keys[0] not in fields or keys[1] not in fields:
+            raise DataError(
+                f"{name}: no columns 'source' and 'target', 'translation' or languages, but {', '.join(fields) or 'none'}; "
+                f"rename them, or set {LANGUAGE_SETTINGS}"
+            )
+        sides = (keys[0],), (keys[1],)
+        found = fields[keys[0]], fields[keys[1]]
+    for side, kind in zip(sides, found, strict=True):
+        plain = kind.value_type if types.is_dictionary(kind) else kind
+        if not (types.is_string(plain) or types.is_large_string(plain) or types.is_string_view(plain)):
+            raise DataError(f"{name}: column {'.'.join(side)!r} is of type {kind}, not of texts; {_MEND}")
+    return sides
+
+
+@contextmanager
+def _read_errors(name: str) -> Iterator[None]:
+    """Turn what pyarrow and the system say of a file into a `DataError`."""
+    import pyarrow
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"{name}: no such file; check the path") from None
+    except FileError as error:
+        raise DataError(f"{error}; give a file") from None
+    except (DataError, MemoryError):
+        raise
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError):
+            refuse_exhausted(Path(name), error)
+            if error.errno is not None:
+                raise DataError(f"{name}: cannot be read: {error.strerror or error}; check the path") from None
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{name}: not a parquet file that can be read ({reason}); {_MEND}") from None
+
+
+class ParquetWriter:
+    """Writes pairs as rows of `translation`, or of `source` and `target` if the languages are not known."""
+
+    def __init__(self, path: Path, languages: LanguagePair) -> None:
+        import pyarrow
+        import pyarrow.parquet as parquet
+
+        source, target = languages
+        text = pyarrow.string()
+        self._struct = None
+        if source is None or target is None:
+            self._schema = pyarrow.schema([("source", text), ("target", text)])
+        else:
+            self._struct = pyarrow.struct([(source, text), (target, text)])
+            self._schema = pyarrow.schema([("translation", self._struct)])
+        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
+        self._sources: list[str] = []
+        self._targets: list[str] = []
+        self.altered = 0
+
+    def write(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        self._sources += sources
+        self._targets += targets
+        if len(self._sources) >= GROUP_ROWS:
+            self._write_group()
+
+    def close(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+    def _write_group(self) -> None:
+        import pyarrow
+
+        columns = [pyarrow.array(texts, pyarrow.string()) for texts in (self._sources, self._targets)]
+        if self._struct is not None:
+            columns = [pyarrow.StructArray.from_arrays(columns, fields=list(self._struct))]
+        self._writer.write_table(pyarrow.Table.from_arrays(columns, schema=self._schema))
+        self._sources, self._targets = [], []
