@@ -1,11 +1,14 @@
 """Every recipe is a config that `regard train` takes, and the recipes that are compared differ in nothing but what they compare."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from regard import load, train
 from regard.layers.scores import SCORES
-from regard.settings import read_toml
+from regard.settings import merged, read_toml
 from regard.tasks.settings import parse_settings
 from regard.tasks.sweep import grid
 from regard.training.config import RunSettings
@@ -63,3 +66,30 @@ def test_every_score_fits_the_model_of_the_pocket_comparison() -> None:
     cells = grid(read_toml(path), [command.split("--set ")[1]], seeds=3, where=str(path))
     assert {cell.config.model.score for cell in cells} == set(SCORES)
     assert len(cells) == 3 * len(SCORES)
+
+
+@pytest.mark.slow
+def test_the_recipe_for_colour_pictures_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few steps of `cifar10.toml` as it stands, on generated pictures in the form that it asks for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    random = np.random.default_rng(1)
+    arrays = {
+        name: array
+        for part, count in (("train", 400), ("test", 60))
+        for name, array in (
+            (f"x_{part}", random.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)),
+            (f"y_{part}", np.arange(count) % 10),
+        )
+    }
+    Path("data/images").mkdir(parents=True)
+    np.savez("data/images/cifar10.npz", **arrays)
+    settings = merged(read_toml(RECIPES / "cifar10.toml"), {"train": {"max_steps": 3}})
+    run = train(settings, "run", progress=False)
+    assert run.metrics is not None
+    assert run.metrics["steps"] == 3
+    assert run.metrics["pictures"] == 60
+    losses = [json.loads(line) for line in Path("run/log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert all(np.isfinite(event["loss"]) for event in losses if event["event"] == "step")
+    [answer] = load("run").classify([arrays["x_test"][0]])
+    assert answer.label in ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

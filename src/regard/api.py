@@ -1,4 +1,4 @@
-"""What `import regard` offers: `load`, `train`, `export`, `import_model` and `extend`. Heavy rooms are imported where they are used."""
+"""What `import regard` offers: load, train, export, quantize, import_model and extend. Heavy rooms are imported where they are used."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from regard.bundle.precision import PrecisionChoice
+    from regard.bundle.quantised import Quantised
     from regard.metrics.scores import Metric
     from regard.tasks.checks import Engine
     from regard.tasks.interface import Task
@@ -63,6 +64,7 @@ def train(
     """
     from regard.cli.progress import is_watched, shown_training
     from regard.explain.run_report import write_run_report
+    from regard.interop.card import write_run_card
     from regard.tasks.fine_tuning import run_settings
     from regard.tasks.run import train_run
     from regard.tasks.settings import read_settings
@@ -81,6 +83,7 @@ def train(
     made_before = run.reason == "finished" and (run.directory / "report.html").exists()
     if run.metrics is not None and not made_before:
         write_run_report(run.directory)
+        write_run_card(run.directory)
     return run
 
 
@@ -110,8 +113,9 @@ def export(
 ) -> None:
     """Write the model of a bundle or run to `out`, which must not exist, in the format of another program.
 
-    `to`: `hf` (transformers), `ct2` (CTranslate2), `argos` (Argos Translate), `safetensors` (the bundle alone), `zip` (the same in one
-    file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the bundle may not have.
+    `to`: `hf` (transformers), `ct2` (CTranslate2), `onnx` (onnxruntime), `argos` (Argos Translate), `safetensors` (the bundle alone),
+    `zip` (the same in one file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the
+    bundle may not have.
     """
     from regard.interop.card import CardFacts
     from regard.interop.export import export_path
@@ -121,16 +125,51 @@ def export(
     export_path(path, out, to, precision, CardFacts(source=src_lang, target=tgt_lang, licence=licence))
 
 
+def quantize(
+    path: str | Path,
+    out: str | Path,
+    *,
+    src: Sequence[str] | None = None,
+    ref: Sequence[str] | None = None,
+    beam: int = 5,
+    licence: str | None = None,
+) -> "Quantised":
+    """Write the translator of a bundle or run to `out`, which must not exist, with weights of 8 bits.
+
+    `src`, `ref`: sentences and their translations that both are judged on; without them the validation set of the run. The record has
+    `sizes` and `scores` of float32 and of int8.
+    """
+    from regard.interop.quantize import quantize_model
+
+    check_path(path, "a bundle or of a run")
+    check_path(out, "what is written")
+    if (src is None) != (ref is None):
+        raise InputTypeError("src and ref go together: give both, or neither for the validation set of the run")
+    pairs = None if src is None or ref is None else (src, ref)
+    return quantize_model(path, out, pairs, beam=beam, licence=licence)
+
+
 def import_model(
-    path: str | Path, out: str | Path, *, src_lang: str | None = None, tgt_lang: str | None = None
+    path: str | Path,
+    out: str | Path,
+    *,
+    src_lang: str | None = None,
+    tgt_lang: str | None = None,
+    labels: Sequence[str] = (),
+    revision: str | None = None,
 ) -> None:
-    """Make a bundle at `out`, which must not exist, of a model directory of another program. No code of it is run."""
+    """Make a bundle at `out`, which must not exist, of a model directory of another program, or of a model of the hub (`OWNER/NAME`).
+
+    No code of it is run. `labels`: of a new classifier, for an encoder that has none. `revision`: branch, tag or commit on the hub.
+    """
     from regard.bundle.config import Languages
-    from regard.interop.importing import import_model as imported
+    from regard.interop.imported import ImportOptions
+    from regard.interop.importing import import_any
 
     check_path(path, "a model of another program")
     check_path(out, "the bundle that is written")
-    imported(path, out, Languages(source=src_lang, target=tgt_lang))
+    options = ImportOptions(Languages(source=src_lang, target=tgt_lang), tuple(labels))
+    import_any(path, out, options, revision=revision)
 
 
 def extend(

@@ -60,6 +60,7 @@ def test_a_picture_that_cannot_be_read_is_an_empty_line_and_the_others_are_label
     assert (result.code, first, third) == (2, "", "")
     assert second.startswith(f"{good}\t")
     assert "zero.png: a file of 0 bytes, which is no picture" in result.err
+    assert "bomb.png: " in result.err
     assert "here 2, are empty lines in the output" in result.err
     assert "Traceback" not in result.err
 

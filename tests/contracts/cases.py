@@ -323,6 +323,8 @@ def _labelling() -> Iterator[ModelCase]:
     for pooling, positions in (("mean", "relative"), ("max", "rotary"), ("class", "learned")):
         config = ClassifierTransformerConfig(**{**transformer, "pooling": pooling, "positions": positions})
         yield ModelCase(f"classifier-transformer-{pooling}", _labeller(config), frozenset({"labelling", "order"}))
+    config = ClassifierTransformerConfig(**{**transformer, "pooling": "class", "pooler": True, "output_bias": True})
+    yield ModelCase("classifier-transformer-pooler", _labeller(config), frozenset({"labelling", "order"}))
     for mixer in (name for name in MIXER_TRAITS if name != "attention"):
         config = ClassifierTransformerConfig(**{**transformer, **MIXING, "layers": 1, "mixer": mixer})
         yield ModelCase(f"classifier-mixer-{mixer}", _labeller(config), frozenset({"labelling", "order"}))

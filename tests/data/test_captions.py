@@ -110,6 +110,19 @@ def test_a_corrupt_picture_is_named(pictures: Path, tmp_path: Path) -> None:
         prepare_captions(data, WORD, tmp_path / "cache")
 
 
+def test_several_corrupt_pictures_are_named_and_the_rest_counted(pictures: Path, tmp_path: Path) -> None:
+    for number in range(8):
+        (pictures / f"{number}.png").write_bytes(b"" if number % 2 else (pictures / f"{number}.png").read_bytes()[:40])
+    lines = "".join(f"{number}.png\t{number}\n" for number in range(20))
+    valid = written(pictures, "9.png\ta\n", "valid.tsv")
+    data = CaptionData(captions=written(pictures, lines), images=str(pictures), valid_captions=valid)
+    with pytest.raises(DataError, match="and 3 more pictures that cannot be read") as caught:
+        prepare_captions(data, WORD, tmp_path / "cache")
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [f"{number}.png" in message for number in range(8)] == [True] * 5 + [False] * 3
+
+
 def test_batches_by_hand(pictures: Path, tmp_path: Path) -> None:
     lines = "1.png\ta b\n1.png\tc\n2.png\ta\n"
     valid = written(pictures, "3.png\ta\n", "valid.tsv")
@@ -118,7 +131,7 @@ def test_batches_by_hand(pictures: Path, tmp_path: Path) -> None:
     vocabulary = prepared.tokenizers.target.vocabulary
     pad, end = vocabulary.pad, vocabulary.EOS
     a, b, c = (prepared.tokenizers.target.encode(word)[0] for word in "abc")
-    examples = CaptionExamples(prepared.train, 4, pad, end, (0.0,) * 3, (1.0,) * 3)
+    examples = CaptionExamples(prepared.train, (2, 2), prepared.tokenizers.target, (0.0,) * 3, (1.0,) * 3)
     batch = examples.batch([0, 1, 2], seed=1, epoch=0)
     assert batch.target_in.tolist() == [[pad, a, b], [pad, c, pad], [pad, a, pad]]
     assert batch.target_out.tolist() == [[a, b, end], [c, end, pad], [a, end, pad]]
@@ -129,6 +142,15 @@ def test_batches_by_hand(pictures: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(twice.source[:2], twice.source[2:])
     planned = [len(numbers) for numbers in examples.plan(10, seed=1, epoch=0)]
     assert sorted(planned) == [1, 2]  # a picture has 4 patches, and `plan` counts an end mark: two in ten
+
+
+def test_batches_have_captions_of_all_lengths(tmp_path: Path) -> None:
+    """The length of a caption tells what it says, such as its relation: batches by length would each have one of them."""
+    prepared = prepare_captions(CaptionData(scenes=200), WORD, tmp_path / "cache")
+    examples = CaptionExamples(prepared.train, (8, 8), prepared.tokenizers.target, (0.0,) * 3, (1.0,) * 3)
+    batches = examples.plan(65 * 40, seed=1, epoch=0)
+    assert [len(batch) for batch in batches] == [40] * 5
+    assert all(len(set(prepared.train.lengths[batch].tolist())) >= 3 for batch in batches)
 
 
 def test_scenes_are_prepared_with_regions_and_without_common_combinations(tmp_path: Path) -> None:
@@ -143,9 +165,8 @@ def test_scenes_are_prepared_with_regions_and_without_common_combinations(tmp_pa
             assert (corpus.images.pixels[number] == drawn.picture).all()
             described = corpus.described[number]
             assert described.captions == (drawn.caption("fr"),)
-            if split != "train":
-                words = drawn.words("fr")
-                assert described.regions == tuple((word.text, word.role, drawn.region(word)) for word in words)
+            words = () if split == "train" else drawn.words("fr")
+            assert described.regions == (tuple((word.text, word.role, drawn.region(word)) for word in words),)
 
 
 @pytest.mark.parametrize(

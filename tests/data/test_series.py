@@ -39,7 +39,7 @@ def test_long_form_with_a_known_future(tmp_path: Path) -> None:
     assert (table.frequency.name, table.long) == ("m", True)
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
 def test_other_separators_quotes_and_line_ends(tmp_path: Path, separator: str) -> None:
     text = WIDE.replace(",", separator).replace("\n", "\r\n").replace("2020-01-02", '"2020-01-02"')
     assert read_series(written(tmp_path, text), SeriesForm()).series[1].values.tolist() == [10, 20, 30, 40]
@@ -50,13 +50,13 @@ def test_other_separators_quotes_and_line_ends(tmp_path: Path, separator: str) -
     [
         (
             WIDE.replace(",20\n", ",twenty\n"),
-            "s.csv:3: 'twenty' in the column 'b' is no number; write one such as 12.5",
+            "s.csv:3: 'twenty' in the column 'b' is no number; write one such as 1234.5",
         ),
-        (WIDE.replace(",20\n", ",inf\n"), "s.csv:3: inf in the column 'b' is not finite"),
-        (WIDE.replace(",20\n", ",1e300\n"), "s.csv:3: 1e300 in the column 'b' is not finite or above 1e30"),
+        (WIDE.replace(",20\n", ",inf\n"), "s.csv:3: 'inf' in the column 'b' is not finite"),
+        (WIDE.replace(",20\n", ",1e300\n"), "s.csv:3: '1e300' in the column 'b' is not finite or above 1e30"),
         (WIDE.replace(",20\n", "\n"), "s.csv:3: 2 cells, but the header has 3 columns"),
         (WIDE.replace("2020-01-02", "2 January"), "s.csv:3: '2 January' in the column 'date' is no time; write it as"),
-        (WIDE.replace("2020-01-03,3,30\n", ""), "s.csv:4: 1 times are missing between 2020-01-02 and 2020-01-04"),
+        (WIDE.replace("2020-01-03,3,30\n", ""), "s.csv:4: 1 time is missing between 2020-01-02 and 2020-01-04"),
         (
             WIDE.replace("2020-01-03", "2020-01-02"),
             "s.csv:4: the time 2020-01-02 is a duplicate of line 3; remove one, or",
@@ -72,8 +72,32 @@ def test_other_separators_quotes_and_line_ends(tmp_path: Path, separator: str) -
         (WIDE.replace("2020-01-03", "7"), "s.csv:4: 7 is a whole number, and line"),
         (WIDE.replace(",a,b", ",a,a"), "s.csv:1: the column 'a' occurs twice"),
         ("date,a\n", "s.csv: no rows below the header"),
-        ("date\n2020-01-01\n", "s.csv:1: a header of 1 columns"),
-        ("", "a header of 0 columns"),
+        (
+            "date\n2020-01-01\n",
+            "s.csv:1: 'date' is one column; give a time column and at least one of values, separated by",
+        ),
+        ("", "s.csv: empty; give a header, such as time,y"),
+        (WIDE.replace(",a,b", ",a,"), "s.csv:1: column 3 has no name; give it one, or remove it from every row"),
+        (
+            WIDE.split("\n", 1)[1],
+            "s.csv:1: the first line has values, 2020-01-01,1,10, and no names of columns; put a header above it, such as time,y",
+        ),
+        ("1,5\n2,\n3,7\n", "s.csv:1: the first line has values, 1,5, and no names"),
+        ("\ufeff1949-01;NA\n1949-02;5\n", "s.csv:1: the first line has values, 1949-01,NA, and no names"),
+        ("x,2020-01,1\nx,2020-02,2\n", "put a header above it, such as unique_id,ds,y"),
+        (
+            "date,time,a\n2020-01-01,2020-01-01,5\n",
+            "s.csv:2: '2020-01-01' in the column 'time' is no number; it is a time, as the column 'date' should have; --set data.time=time",
+        ),
+        (
+            "date,hour,a\n2020-01-01,13:00,5\n",
+            "'13:00' in the column 'hour' is no number; it is a time of day; write it behind",
+        ),
+        (
+            "date;a\n2020-01-01;2,5\n",
+            "s.csv:2: '2,5' in the column 'a' is no number; if its comma is a decimal comma, write 2.5",
+        ),
+        (WIDE.replace(",20\n", ",2_0\n"), "s.csv:3: '2_0' in the column 'b' is no number"),
         ("date,a\n2020-01-01,1\n", "s.csv:2: one time only, so no frequency"),
         ("date,a\n2020-01-01,\n2020-01-02,\n", "s.csv:2: the series 'a' has no values"),
         ('date,a\n2020-01-01,"1\n', "s.csv:2: a quoted cell does not end on its line"),
@@ -85,6 +109,19 @@ def test_every_fault_names_its_line_and_a_fix(tmp_path: Path, text: str, message
         read_series(written(tmp_path, text), SeriesForm())
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("header", ["date,1,2", ",1,2", "t,2020-01,2020-02", "2020,a,2021", "store,2020-01-01,x"])
+def test_a_header_with_numbers_or_dates_in_it_is_a_header(tmp_path: Path, header: str) -> None:
+    names = header.split(",")
+    table = read_series(written(tmp_path, f"{header}\n2020-01-01,1,10\n2020-01-02,2,20\n"), SeriesForm())
+    assert [one.name for one in table.series] == names[1:]
+    assert [one.values.tolist() for one in table.series] == [[1, 2], [10, 20]]
+
+
+def test_a_time_column_that_is_given_by_its_name_is_in_the_header(tmp_path: Path) -> None:
+    path = written(tmp_path, "2020,1\n2020-01-01,5\n2020-01-02,6\n")
+    assert read_series(path, SeriesForm(time="2020")).series[0].values.tolist() == [5, 6]
 
 
 def test_faults_of_settings(tmp_path: Path) -> None:

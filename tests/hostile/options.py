@@ -15,7 +15,8 @@ NUMBERS = (
     *("1e308", "1e-9", "9" * 400, "9" * 5_000, "0x10", "1_0", "٣", ""),
 )
 UNHARMED = ("--extension", "--debug", "--help", "--out")  # what they name is the user's own
-VERBS = tuple(verb for verb in sound_commands() if verb not in ("demo", "resume", "init", "ls", "report"))
+LEFT_OUT = ("demo", "resume", "init", "ls", "report", "push", "pull")
+VERBS = tuple(verb for verb in sound_commands() if verb not in LEFT_OUT)
 
 
 def option(rng: Random, directory: Path) -> Command:

@@ -332,6 +332,10 @@ def make_materials(home: Path, server: Server) -> Materials:
     return Materials(home)
 
 
+OFFLINE = (("HF_HUB_OFFLINE", "1"),)
+"""No test asks a hub: its verbs end with the message of a network that is not there."""
+
+
 def sound_commands(
     *,
     translator: str = "translator",
@@ -361,6 +365,8 @@ def sound_commands(
         "forecast": Command(("forecast", "forecaster", "--series", series)),
         "export": Command(("export", translator, out, "--to", "safetensors")),
         "import": Command(("import", foreign, out)),
+        "push": Command(("push", translator, "someone/model"), environment=OFFLINE),
+        "pull": Command(("pull", "someone/model", out), environment=OFFLINE),
         "score": Command(("score", translator, *parallel)),
         "align": Command(("align", translator, *parallel)),
         "evaluate": Command(("evaluate", translator, "--src", source, "--ref", target, "--beam", "1"), **tables),

@@ -19,6 +19,8 @@ from regard.files import STAGING_MARK
 from regard.interop.card import _PURPOSES, CardFacts, model_card
 from regard.tasks.bundles import bundle_classes
 from regard.tasks.load import open_given
+from regard.text.build import TokenizerPair
+from regard.text.marked import MarkedTokenizer, MarksRecord
 from tasks.bundles import TEXTS, random_bundle
 
 
@@ -197,3 +199,42 @@ def test_every_task_has_a_true_card(pre_norm: Path) -> None:
     assert "A model to classify pictures" in card
     assert "| training pictures |" in card
     assert "text" not in card
+
+
+def test_a_card_that_was_edited_goes_with_a_copy(pre_norm: Path, tmp_path: Path) -> None:
+    regard.export(pre_norm, tmp_path / "m", to="safetensors")
+    (tmp_path / "m" / "README.md").write_text("Mine: **ünïcode**\n", encoding="utf-8")
+    regard.export(tmp_path / "m", tmp_path / "copy", to="safetensors")
+    regard.export(tmp_path / "m", tmp_path / "licensed", to="safetensors", licence="mit")
+    regard.export(tmp_path / "m", tmp_path / "ct2", to="ct2")
+    texts = [(tmp_path / name / "README.md").read_text(encoding="utf-8") for name in ("copy", "licensed", "ct2")]
+    assert texts[0] == "Mine: **ünïcode**\n"
+    assert 'license: "mit"' in texts[1]
+    assert 'library_name: "ctranslate2"' in texts[2]
+
+
+@pytest.mark.parametrize("to", ["hf", "ct2", "onnx", "argos"])
+def test_a_task_that_a_format_has_no_place_for_is_refused_in_its_name(
+    to: str, pre_norm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = open_given(pre_norm)
+    config = bundle.config.model_copy(update={"task": "caption"})
+    monkeypatch.setattr("regard.interop.export.open_given", lambda path: replace(bundle, config=config))
+    out = tmp_path / f"m{'.argosmodel' if to == 'argos' else ''}"
+    with pytest.raises(BundleError, match=rf"its task is to caption, and --to {to} is for models that translate"):
+        regard.export(pre_norm, out, to=to)
+    with pytest.raises(BundleError, match="--to onnx is for models that translate or generate or classify"):
+        regard.export(pre_norm, tmp_path / "n", to="onnx")
+
+
+def test_texts_with_marks_around_them_are_refused(
+    pre_norm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = open_given(pre_norm)
+    tokenizer = bundle.tokenizers.source
+    piece = tokenizer.vocabulary.pieces[300]
+    tokenizers = TokenizerPair(MarkedTokenizer(tokenizer, MarksRecord(begin=(piece,))), tokenizer, joint=True)
+    monkeypatch.setattr("regard.interop.export.open_given", lambda path: replace(bundle, codecs=tokenizers))
+    for to, name in (("ct2", "m"), ("onnx", "m"), ("argos", "m.argosmodel")):
+        with pytest.raises(BundleError, match="texts have marks around them"):
+            regard.export(pre_norm, tmp_path / name, to=to)

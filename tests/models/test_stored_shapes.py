@@ -127,9 +127,12 @@ def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) 
 
 
 @settings(max_examples=30, deadline=None)
-@given(transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5))
-def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int) -> None:
-    config = CLASSIFIERS["transformer"].parse({**values, "encoder_layers": encoder, "pooling": pooling})
+@given(
+    transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5), st.booleans()
+)
+def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int, bias: bool) -> None:
+    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias}
+    config = CLASSIFIERS["transformer"].parse({**values, "encoder_layers": encoder, **head})
     network = build_classifier(config, 9, labels, tagging=tagging)
     assert classifier_shapes(config, 9, labels) == stored(network)
 
@@ -146,7 +149,8 @@ def test_counted_models(order: int, skips: int) -> None:
 def test_every_network_with_an_output_bias_is_drawn_with_one() -> None:
     biased = {*TRANSLATORS.values(), *CAPTIONERS.values(), *LANGUAGE_MODELS.values(), *CLASSIFIERS.values()}
     names = {config.__name__ for config in biased if "output_bias" in config.model_fields}
-    assert names == {"TransformerConfig", "CaptionerConfig"}  # test_translators, test_captioners
+    # test_translators, test_captioners, test_classifiers
+    assert names == {"TransformerConfig", "CaptionerConfig", "ClassifierTransformerConfig"}
 
 
 def test_the_relative_positions_have_as_many_buckets() -> None:

@@ -71,15 +71,17 @@ def random_bundle(
                 elif "embedding" not in name and name != "output":
                     parameter.mul_(2.0)
             end = network.output_table()[0]
-            _last(network).bias.add_(ending * end / end.square().sum())
+            bias = getattr(_last(network), "bias", None)
+            if bias is not None:  # RMS norm has none: its outputs end by chance
+                bias.add_(ending * end / end.square().sum())
     save_bundle(path, network.state_dict(), config, tokenizers)
     return path
 
 
-def _last(network: EncoderDecoder) -> nn.Linear | nn.LayerNorm:
+def _last(network: EncoderDecoder) -> nn.Module:
     """Where what is projected comes from."""
     if isinstance(network, Recurrent):
         return network.decoder.readout
     assert isinstance(network, Transformer)
     last = network.decoder_norm  # of a post-norm network there is none
-    return last if isinstance(last, nn.LayerNorm) else network.decoder[-1].around_feed_forward.norm
+    return network.decoder[-1].around_feed_forward.norm if isinstance(last, nn.Identity) else last

@@ -21,7 +21,7 @@ def test_dropout_is_refused_where_there_are_no_merges():
         ("character_coverage", 1.1),
         ("sample", 0),
         ("form", "nfd"),
-        ("kind", "wordpiece"),
+        ("kind", "morphemes"),
     ],
 )
 def test_a_value_out_of_range_is_named(key, value):

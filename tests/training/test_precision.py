@@ -69,7 +69,7 @@ def test_gradients_in_bfloat16_are_those_of_float32_but_for_its_rounding(changes
     )  # so much does rounding the weights alone change, in a network as small as this
     assert low_loss != loss
     assert low_loss == pytest.approx(loss, rel=2e-3)
-    assert {gradient.dtype for gradient in low} == {torch.float32}
+    assert {gradient.dtype for gradient in low} == {torch.float32, torch.bfloat16}  # of linear maps the latter
     for (name, _), found, expected, least in zip(network.named_parameters(), low, exact, floor, strict=True):
         if not name.endswith("key.bias"):  # it moves no softmax: its gradient is rounding alone
             assert relative(found, expected) < 0.05 + 2 * relative(least, expected), name

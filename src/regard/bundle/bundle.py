@@ -19,6 +19,7 @@ from regard.bundle.building import unfilled_network
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.manifest import MANIFEST, MEND, write_manifest
 from regard.bundle.opened import FOR_RESUMING, OpenBundle
+from regard.bundle.quantised import dequantised, is_quantised
 from regard.bundle.tensors import tensors_of, write_tensors
 from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
 from regard.errors import BundleError, ConfigError
@@ -105,7 +106,8 @@ def _unlisted(bundle: OpenBundle) -> list[Path]:
 
 def read_weights(bundle: OpenBundle) -> dict[str, Tensor]:
     """The tensors of a bundle, under the names of the newest format. They fit its config."""
-    return tensors_of(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
+    tensors = tensors_of(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
+    return dequantised(tensors) if is_quantised(bundle.files) else tensors
 
 
 def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.Module:

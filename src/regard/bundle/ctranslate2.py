@@ -19,8 +19,9 @@ from regard.bundle.int8 import quantised
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
+from regard.bundle.quantised import as_scales, is_quantised
 from regard.bundle.shortlist import has_shortlist, read_shortlist
-from regard.bundle.weights import numpy_weights
+from regard.bundle.weights import numpy_weights, stored_arrays
 from regard.cache import locked, locked_entry, mark_used, new_entry, prune, remove_stale
 from regard.errors import BundleError, EngineError
 from regard.files import cache_directory, disk_errors, remove_whole
@@ -88,7 +89,7 @@ def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None =
 
 
 def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory: Path) -> None:
-    """Write the model's files into an existing directory."""
+    """Write the model's files into an existing directory. A quantised bundle has int8 alone, whatever the precision."""
     model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
         raise EngineError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
@@ -103,7 +104,9 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
     config.unk_token, config.bos_token, config.eos_token = target.marks.unknown, target.marks.end, target.marks.end
     config.decoder_start_token = target.marks.pad if has_start_vector else target.marks.end
     config.add_source_eos, config.layer_norm_epsilon = model.source_end, model.norm_epsilon
-    if precision == "int8":
+    if is_quantised(bundle.files):
+        _restore_whole_numbers(spec, bundle, model)
+    elif precision == "int8":
         for layer in _products(spec):
             layer.weight, layer.weight_scale = quantised(layer.weight)
     spec.validate()
@@ -112,6 +115,17 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
         spec.save(str(directory))
         if has_shortlist(bundle) and mappable(bundle):
             (directory / "vmap.txt").write_text(_vocabulary_map(bundle), encoding="utf-8")
+
+
+def _restore_whole_numbers(spec: Any, bundle: OpenBundle, model: TransformerConfig) -> None:
+    """Make the whole numbers and scales that a quantised bundle stores of the weights that they stand for."""
+    import numpy as np
+
+    scales = _spec(model)  # filled in the same way: what is joined and cut of the weights is so of their scales
+    _fill(scales, as_scales(stored_arrays(bundle)), bundle, model)
+    for layer, scale in zip(_products(spec), _products(scales), strict=True):
+        own = np.where(scale.weight == 0.0, 1.0, scale.weight).astype(np.float32)
+        layer.weight, layer.weight_scale = np.rint(layer.weight * own).astype(np.int8), own[:, 0]
 
 
 def mappable(bundle: OpenBundle) -> bool:

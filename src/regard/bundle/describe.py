@@ -11,6 +11,7 @@ from regard.bundle.header import read_header
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import MANIFEST, MEND, FileCheck, Manifest, open_manifest
 from regard.bundle.opened import FOR_RESUMING, REQUIRED, STATE_FILE, OpenBundle
+from regard.bundle.quantised import quantised_record
 from regard.bundle.weights import WEIGHTS, check_weights, tensor_shapes
 from regard.errors import BundleError, TextError, shown
 from regard.models.shapes import Shapes
@@ -40,6 +41,7 @@ def describe(path: str | Path, classes: Mapping[str, type[BundleSettings]]) -> d
         "task": config.task,
         "languages": config.languages.model_dump(),
         "tokenizer": _tokenizer(files),
+        "quantised": _quantised(files),
         "parameters": _parameters(directory, config),
         **{name: value for name, value in config.model_dump(mode="json").items() if name not in HEADER},
         "training": _training(files, checks),
@@ -92,6 +94,15 @@ def _tokenizer(files: Manifest) -> dict[str, Any] | None:
         return read_tokenizer_settings(files.directory, files.read) if CONFIG_FILE in files.digests else None
     except (BundleError, TextError):
         return None
+
+
+def _quantised(files: Manifest) -> dict[str, Any] | None:
+    """What quantising gained and lost; None: the bundle is not quantised, or the record is damaged."""
+    try:
+        record = quantised_record(files)
+    except BundleError:
+        return None
+    return None if record is None else record.model_dump(mode="json")
 
 
 def _training(files: Manifest, checks: list[FileCheck]) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ Neither safetensors nor an engine compares the shapes with a network, so `bundle
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,12 @@ def header_of(path: Path, content: bytearray) -> Header:
     """The header of the content of a file."""
     length = _length(path, content[:_PREFIX], len(content))
     return _header(path, bytes(content[_PREFIX : _PREFIX + length]), len(content))
+
+
+def system_error(error: Exception) -> Exception:
+    """The `OSError` that safetensors hides in the message of a failure to write, `... (os error 28)`; else the error itself."""
+    number = re.search(r"os error (\d+)", str(error))
+    return error if number is None else OSError(int(number.group(1)), str(error))
 
 
 def _length(path: Path, prefix: bytes | bytearray, size: int) -> int:

@@ -1,7 +1,6 @@
 """Reads and writes safetensors files; failures become a `DiskError` or a `BundleError`. It knows no model."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from regard.bundle.header import StoredTensor, header_of, read_header
+from regard.bundle.header import StoredTensor, header_of, read_header, system_error
 from regard.bundle.manifest import Manifest
 from regard.files import disk_errors, follow_umask
 
@@ -44,7 +43,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         try:
             save_file(plain, path)
         except SafetensorError as error:
-            raise _system_error(error) from error
+            raise system_error(error) from error
     follow_umask(path)
 
 
@@ -69,7 +68,6 @@ def _tensor(content: bytearray, stored: StoredTensor) -> Tensor:
     return torch.frombuffer(content, dtype=kind, count=count, offset=stored.begin).view(stored.shape)
 
 
-def _system_error(error: Exception) -> Exception:
-    """The `OSError` that safetensors hides in its message, `... (os error 28)`; else the error itself."""
-    number = re.search(r"os error (\d+)", str(error))
-    return error if number is None else OSError(int(number.group(1)), str(error))
+def tensor_of(content: bytearray, stored: StoredTensor) -> Tensor:
+    """The tensor whose own bytes are `content`, with which it shares memory."""
+    return _tensor(content, replace(stored, begin=0, end=len(content)))

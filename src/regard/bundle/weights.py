@@ -12,6 +12,7 @@ from regard.bundle import format1
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.header import FLOATS, Header, StoredTensor, header_of, read_header
 from regard.bundle.manifest import MEND, Manifest
+from regard.bundle.quantised import dequantised, is_quantised, stored_types
 from regard.errors import BundleError
 from regard.models.shapes import Shape, Shapes, is_table_of_keys
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 WEIGHTS = "model.safetensors"
 _ROOM = 1 << 30  # bytes of tables that any network may make beside its weights
 _TIMES = 4  # and as a multiple of the weights
-_NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+_NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I8": "i1"}
 
 
 class _Sizes(NamedTuple):
@@ -82,6 +83,20 @@ def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
     """Name -> tensor of a bundle, in float32, under the names of the newest format. No torch."""
     import numpy as np
 
+    arrays = stored_arrays(bundle)
+    if is_quantised(bundle.files):
+        with np.errstate(all="ignore"):  # what is no number is refused
+            arrays = dequantised(arrays)
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise not_finite(bundle, name)
+    return arrays
+
+
+def stored_arrays(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
+    """Name -> what is stored, in float32: of a quantised bundle whole numbers and scales. Their numbers are not checked."""
+    import numpy as np
+
     content, tensors = read_weights_file(bundle.files, bundle.config, bundle.stored_format)
     arrays: dict[str, NDArray[np.float32]] = {}
     for name, tensor in tensors.items():
@@ -92,8 +107,6 @@ def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
             with np.errstate(over="ignore"):  # it becomes infinite, which is refused
                 values = np.frombuffer(part, _NUMPY[tensor.dtype]).astype(np.float32, copy=False)
         arrays[name] = values.reshape(tensor.shape)
-        if not np.isfinite(arrays[name]).all():
-            raise not_finite(bundle, name)
     return arrays
 
 
@@ -129,7 +142,10 @@ def _check_header(
         check_shapes(path, tensors, shapes, {name for name in shapes if is_table_of_keys(name)})
         return tensors
     sizes = _sizes(config)
-    check_shapes(path, tensors, sizes.shapes)
+    if is_quantised(files):
+        check_stored(path, tensors, stored_types(sizes.shapes))
+    else:
+        check_shapes(path, tensors, sizes.shapes)
     if sizes.unstored_buffer_bytes > max(_ROOM, _TIMES * header.size):
         raise BundleError(
             f"{files.directory / CONFIG}: asks for a network that takes {sizes.unstored_buffer_bytes / 1e9:,.1f} GB beside its weights "
@@ -142,6 +158,14 @@ def check_shapes(
     path: Path, tensors: Mapping[str, StoredTensor], expected: Mapping[str, Shape], integer_names: Collection[str] = ()
 ) -> None:
     """Refuse tensors whose names, shapes or types are not the expected ones. `integer_names`: those of 64-bit integers."""
+    types = {name: (shape, ("I64",) if name in integer_names else FLOATS) for name, shape in expected.items()}
+    check_stored(path, tensors, types)
+
+
+def check_stored(
+    path: Path, tensors: Mapping[str, StoredTensor], expected: Mapping[str, tuple[Shape, tuple[str, ...]]]
+) -> None:
+    """Refuse tensors whose names are not the expected ones, or whose shape or type is not that of their name."""
     missing, unknown = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected.keys())
     if missing:
         raise BundleError(
@@ -151,10 +175,10 @@ def check_shapes(
         raise BundleError(
             f"{path}: unknown tensor {unknown[0]!r} ({len(unknown)} unknown); it does not fit {CONFIG}; {MEND}"
         )
-    for name, shape in expected.items():
-        tensor, types = tensors[name], ("I64",) if name in integer_names else FLOATS
+    for name, (shape, types) in expected.items():
+        tensor = tensors[name]
         if tensor.shape != shape or tensor.dtype not in types:
-            kind = "64-bit integers" if name in integer_names else "floats"
+            kind = {"I64": "64-bit integers", "I8": "8-bit integers"}.get(types[0], "floats")
             raise BundleError(
                 f"{path}: {name} is {list(tensor.shape)} {tensor.dtype}, {CONFIG} asks for {list(shape)} of {kind}; {MEND}"
             )

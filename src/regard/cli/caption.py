@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from regard.cli import search_flags as flags
+from regard.data.unreadable import LEFT_EMPTY, UnreadablePictures
 from regard.errors import shown
 from regard.files import to_json_line
 from regard.search.options import SearchKeywords
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from regard.cli.lines import LineResult
     from regard.search.options import SearchOptions
     from regard.tasks.caption.caption import Caption
-    from regard.tasks.caption.captioner import Captioner
+    from regard.tasks.caption.captioner import Captioner, ReadPicture
 
 WITHOUT = ("shortlist",)  # search options that need the words of a source
 
@@ -68,10 +69,12 @@ def caption(
                     for remark in result.remarks:
                         print_status(remark)
                     stream.write(result.lines)
+            processor.unreadable.refuse(LEFT_EMPTY)
             return
         settings = {**asdict(options), "with_prefix": with_prefix, "with_phrases": with_phrases, "json": as_json}
         with quiet_if_typed(input_file):
             process_lines(processor, input_file, output_file, settings={**settings, "model": identity(path)})
+        processor.unreadable.refuse(LEFT_EMPTY)
 
 
 class Line(NamedTuple):
@@ -91,6 +94,7 @@ class CaptionLines:
     with_prefix: bool
     with_phrases: bool
     as_json: bool
+    unreadable: UnreadablePictures = field(default_factory=UnreadablePictures)
 
     name = "describing"
     max_batch_width = None  # the captioner batches by itself
@@ -106,12 +110,17 @@ class CaptionLines:
         return 1
 
     def process(self, first: int, places: list[int], lines: list[Line]) -> "list[LineResult]":
-        """The captions of a batch of pictures. A blank line gives a blank line."""
+        """The captions of a batch of pictures. A blank line gives a blank line, and so does a picture that cannot be read."""
         from regard.cli.lines import LineResult
 
-        named = [place for place, line in enumerate(lines) if line.path.strip()]
+        pictures: dict[int, ReadPicture] = {}
+        for place, line in enumerate(lines):
+            if line.path.strip():
+                with self.unreadable.collected():
+                    pictures[place] = self.captioner.read_one(line.path)
+        named = list(pictures)
         captions = self.captioner.search(
-            [self.captioner.read_one(lines[place].path) for place in named],
+            list(pictures.values()),
             replace(self.options, seed=(self.options.seed + first) % 2**64),
             prefixes=[lines[place].prefix for place in named] if self.with_prefix else None,
             phrases=[lines[place].phrases for place in named] if self.with_phrases else None,

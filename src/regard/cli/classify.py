@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.data.unreadable import LEFT_EMPTY, UnreadablePictures
+
 if TYPE_CHECKING:
     from regard.cli.lines import LineResult
     from regard.tasks.classify.classifier import Classification, Classifier
@@ -45,8 +47,9 @@ def classify(
     from regard.tasks.load import load_classifier
 
     path = find_bundle(bundle)
-    of_pictures = read_config(path).task == "classify_images"
-    if pictures and not of_pictures:
+    task = read_config(path).task
+    of_pictures = task == "classify_images"
+    if pictures and task == "classify":
         raise ConfigError(
             f'{pictures[0]}: {bundle} classifies texts; the text is piped, echo "TEXT" | regard classify DIR, '
             "or read from a file, regard classify DIR -i FILE"
@@ -66,7 +69,6 @@ def _classify_pictures(
     from regard.bundle.manifest import identity
     from regard.cli.lines import process_lines, quiet_if_typed
     from regard.cli.streams import open_output
-    from regard.errors import DataError
     from regard.tasks.load import load_picture_classifier
 
     with quiet_if_typed("" if pictures else input_file):
@@ -77,11 +79,7 @@ def _classify_pictures(
                 stream.writelines(result.lines for result in results)
         else:
             process_lines(processor, input_file, output_file, settings={"json": as_json, "model": identity(path)})
-    if processor.unread:
-        count = len(processor.unread)
-        raise DataError(
-            f"{processor.unread[0]}; pictures that cannot be read, here {count:,}, are empty lines in the output"
-        )
+    processor.unreadable.refuse(LEFT_EMPTY)
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,7 @@ class ClassifyPictures:
 
     classifier: "PictureClassifier"
     as_json: bool
-    unread: list[str] = field(default_factory=list)
-    """The errors of pictures that cannot be read."""
+    unreadable: UnreadablePictures = field(default_factory=UnreadablePictures)
 
     name = "classifying"
     max_batch_width = None  # the classifier batches by itself
@@ -108,15 +105,13 @@ class ClassifyPictures:
         """The label of each picture; an empty line for one that cannot be read."""
         from regard.cli.lines import LineResult
         from regard.data.pictures import read_picture
-        from regard.errors import DataError, shown
+        from regard.errors import shown
         from regard.files import to_json_line
 
         arrays: dict[int, Any] = {}
         for number, line in enumerate(lines):
-            try:
+            with self.unreadable.collected():
                 arrays[number] = read_picture(line)
-            except DataError as error:
-                self.unread.append(str(error))
         results = [LineResult("\n")] * len(lines)
         for number, made in zip(arrays, self.classifier.classify(list(arrays.values())), strict=True):
             prediction = replace(made, picture=lines[number])

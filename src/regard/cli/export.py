@@ -12,7 +12,7 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            help="hf: Hugging Face's transformers; ct2: CTranslate2; argos: Argos Translate and LibreTranslate; "
+            help="hf: Hugging Face's transformers; ct2: CTranslate2; onnx: onnxruntime; argos: Argos Translate and LibreTranslate; "
             "safetensors: the bundle alone; zip: the same in one file."
         ),
     ],

@@ -19,11 +19,13 @@ from regard.cli import (
     export,
     forecast,
     generate,
+    hub,
     import_model,
     info,
     init,
     ls,
     precision,
+    quantize,
     report,
     resume,
     score,
@@ -75,8 +77,11 @@ app.command("ls")(with_extensions(ls.ls))
 app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
+app.command("quantize")(with_extensions(quantize.quantize))
 app.command("export")(with_extensions(export.export))
 app.command("import")(with_extensions(import_model.import_model))
+app.command("push")(with_extensions(hub.push))
+app.command("pull")(with_extensions(hub.pull))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")

@@ -16,6 +16,7 @@ def precision(
     """Measure the BLEU of a translator in float32, bfloat16 and int8, for `--precision auto`."""
     from regard.bundle.bundle import rewrite_bundle
     from regard.bundle.precision import PRECISION_FILE, PRECISIONS, MeasuredPrecisions, Precision, automatic
+    from regard.bundle.quantised import refuse_quantised
     from regard.cli.pairs import read_sides
     from regard.cli.streams import open_output, print_status
     from regard.errors import DataError
@@ -24,6 +25,7 @@ def precision(
     from regard.tasks.translate.load import available_precisions
 
     opened = opened_for("translate", bundle)
+    refuse_quantised(opened.files, "measure the bundle that it was made of")
     sources, references = read_sides(src, ref)
     if not sources:
         raise DataError(f"{src}: no lines; give the sentences of a validation set")

@@ -49,7 +49,7 @@ class TrainingProgress:
             self._step(event)
             return
         if isinstance(event, Preparing):
-            self._report(None, f"{event.doing}, {event.pairs:,} lines", "preparing the corpus")
+            self._report(None, _preparing(event), "preparing the corpus")
             if not self._is_time():
                 return
         if isinstance(event, Started | Stopped):  # the final evaluation is another activity
@@ -140,7 +140,7 @@ def _sample(text: str) -> str:
 def _lines(event: Event) -> list[str]:
     """The lines that report an event."""
     if isinstance(event, Preparing):
-        return [f"preparing the corpus: {event.doing}, {event.pairs:,} lines"]
+        return [f"preparing the corpus: {_preparing(event)}"]
     if isinstance(event, Started):
         left_out = {
             "too long": event.too_long,
@@ -182,6 +182,11 @@ def _lines(event: Event) -> list[str]:
         beyond = ", which the limit of minutes does not count" if event.reason == "minutes" else ""
         return [end, f"evaluating the best checkpoint{beyond} .."]
     return []
+
+
+def _preparing(event: Preparing) -> str:
+    """What is being prepared, and how many lines of it; pictures and series are not counted in lines."""
+    return f"{event.doing}, {event.pairs:,} lines" if event.pairs else event.doing
 
 
 def _plural(number: int, what: str) -> str:

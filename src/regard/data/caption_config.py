@@ -31,6 +31,9 @@ class CaptionData(PictureSize):
     test_captions: str | None = None
     """Captions of the test pictures, which are described and scored when training ends. By default the validation pictures."""
 
+    regions: bool = False
+    """Whether a head of attention is trained to look at the gold region of each word: scenes have them, own .jsonl captions may."""
+
     scenes: int = Field(default=20_000, ge=1)
     """Training scenes where no captions are given. Up to 500 more validate, up to 1,000 test, of combinations that are not trained on."""
 

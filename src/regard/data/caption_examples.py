@@ -14,6 +14,9 @@ from regard.data.batches import Batch, pad_rows, plan, split, with_end_marks
 from regard.data.captioned import CaptionCorpus
 from regard.data.examples import Numbers
 from regard.data.images import pixel_tensor
+from regard.data.regions import region_attention
+from regard.text.packed import Packed
+from regard.text.tokenizer import Tokenizer
 
 _SHOWN = 5  # pictures that a message names
 
@@ -24,41 +27,52 @@ class CaptionExamples:
     def __init__(
         self,
         corpus: CaptionCorpus,
-        patches: int,
-        pad: int,
-        end: int,
+        grid: tuple[int, int],
+        tokenizer: Tokenizer,
         mean: Sequence[float],
         deviation: Sequence[float],
     ) -> None:
-        """patches: of one picture; a batch counts the longer of picture and caption. pad, end: ids of the captions."""
-        self.corpus, self._pad, self._end = corpus, pad, end
-        self._patches = np.full(len(corpus), patches)
+        """grid: rows and columns of the patches of a picture; a batch counts the longer of picture and caption."""
+        self.corpus, self._grid, self._tokenizer = corpus, grid, tokenizer
+        # Not by length of caption: it depends on what is said, and a batch of one relation alone would be a poor sample.
+        self._widths = np.maximum(corpus.lengths, grid[0] * grid[1])
         self._mean, self._deviation = mean, deviation
 
     def __len__(self) -> int:
         return len(self.corpus)
 
     def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
-        return plan(self._patches, self.corpus.lengths, batch_tokens, seed, epoch)
+        return plan(self._widths, self._widths, batch_tokens, seed, epoch)
 
     def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
-        return split(batch, self._patches, self.corpus.lengths, parts)
+        return split(batch, self._widths, self.corpus.lengths, parts)
 
     def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
         chosen = np.asarray(numbers, dtype=np.int64)
         rows = self.corpus.captions(chosen)
-        table = pad_rows(rows, self._pad)
-        target_in = np.concatenate([np.full((len(chosen), 1), self._pad), table], axis=1)
+        vocabulary = self._tokenizer.vocabulary
+        table = pad_rows(rows, vocabulary.pad)
+        target_in = np.concatenate([np.full((len(chosen), 1), vocabulary.pad), table], axis=1)
         pictures = self.corpus.images.pictures(self.corpus.pictures[chosen])
         pixels = pixel_tensor(pictures, self._mean, self._deviation)
-        ended = with_end_marks(table, rows.lengths, self._end)
+        ended = with_end_marks(table, rows.lengths, vocabulary.EOS)
         return Batch(
             source=pixels if readings == 1 else pixels.repeat(readings, 1, 1, 1),
-            target_in=torch.from_numpy(target_in[:, : ended.shape[1]].astype(np.int64)),
+            target_in=torch.from_numpy(target_in[:, : ended.shape[1]]),
             target_out=torch.from_numpy(ended.astype(np.int64)),
             indices=tuple(chosen.tolist()),
             tokens=int(rows.lengths.sum()) + len(chosen),
+            alignment=self._attention(chosen, rows, readings),
         )
+
+    def _attention(self, chosen: Numbers, captions: Packed, readings: int) -> torch.Tensor | None:
+        """[R B, T, S] the attention that the regions ask for; None without regions."""
+        if self.corpus.regions is None:
+            return None
+        words = [self._tokenizer.words(row.tolist()) for row in captions.rows()]
+        height, width, _ = self.corpus.images.shape
+        wanted = region_attention(self.corpus.regions.of(chosen), words, self._grid, (height, width))
+        return torch.from_numpy(wanted).repeat(readings, 1, 1)
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
         names = self.corpus.images.names

@@ -4,13 +4,14 @@
     each part:  pixels  labels  names.jsonl  images.json     the pictures, as `data.images` has them; labels are 0
                 ids  offsets  pictures  captions.json        the captions: their tokens, and the picture of each
                 references.jsonl                             for each picture its captions, and the gold region of each word if known
+                regions.ids  regions.offsets                 of the training part, with `data.regions`: `data.regions`
 
 It knows no model.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,42 +21,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.caption_config import CaptionData
-from regard.data.captions import SHOWN, CaptionFile, read_captions, without_caption
+from regard.data.captions import REGION_FORMS, SHOWN, CaptionedPicture, CaptionFile, read_captions, without_caption
 from regard.data.corpus import OFFSET, MappedFiles, damaged_file, read_description, stored_type
 from regard.data.encoding import id_type
 from regard.data.entries import cached_entry, files_of_parts
 from regard.data.images import FILES as IMAGE_FILES
-from regard.data.images import ImageCorpus, Shape, chosen_shape, statistics, write_images
+from regard.data.images import ImageCorpus, Shape, chosen_shape, readable_shapes, statistics, write_images
 from regard.data.picture_sources import PictureSource, labelled_files
-from regard.data.pictures import SUFFIXES
+from regard.data.pictures import SUFFIXES, fitted_box
 from regard.data.prepare import PreparationListener
+from regard.data.regions import FILES as REGION_FILES
+from regard.data.regions import NAMED, OTHER, CaptionRegions, WordRegion, write_regions
 from regard.data.scenes.corpus import TEST, VALID, Scene, Split, scene
-from regard.data.scenes.painting import SIZE, Box
+from regard.data.scenes.painting import SIZE
 from regard.data.scenes.words import Language
 from regard.errors import DataError, ResourceError
 from regard.files import disk_errors, to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
+from regard.text.normalise import normalise
 from regard.text.packed import Packed, take
 
-FORMAT = 1
+FORMAT = 2
 FILES = (*IMAGE_FILES, "ids", "offsets", "pictures", "captions.json", "references.jsonl")
+SAMPLE = 3
+"""Scenes that tell one version of the generator from another."""
 HELD_OUT, MOST_HELD_OUT = 10, 1_000  # one picture in 10 is held out, at most 1,000
 
 
-class WordRegion(NamedTuple):
-    """A word of a gold caption: what it is about (`colour`, `shape`, ..), and its boxes in the picture."""
-
-    text: str
-    role: str
-    boxes: tuple[Box, ...]
+Regions = tuple[WordRegion, ...]
+"""The words of a caption, each with its gold region; empty where they are not known."""
 
 
 class Described(NamedTuple):
-    """The captions of a picture, and the gold regions of the words of the first, where they are known."""
+    """The captions of a picture, and the words of each with their gold regions."""
 
     captions: tuple[str, ...]
-    regions: tuple[WordRegion, ...] | None = None
+    regions: tuple[Regions, ...]
 
 
 class CaptionCorpus:
@@ -75,6 +77,9 @@ class CaptionCorpus:
             self._offsets: NDArray[np.int64] = self._files.map(directory / "offsets", OFFSET, captions + 1)
             self.pictures: NDArray[np.int64] = self._files.map(directory / "pictures", OFFSET, captions)
             """[N] the number of the picture of each caption."""
+            has_regions = (directory / REGION_FILES[0]).exists()
+            self.regions = CaptionRegions(directory) if has_regions else None
+            """The boxes of each caption, if the corpus was prepared with them."""
         except ResourceError:
             raise
         except (OSError, ValueError, KeyError, TypeError, OverflowError):
@@ -122,8 +127,14 @@ class _Part:
     """The pictures of a part before they are written: where they are read, and what is said of each."""
 
     source: PictureSource
-    described: Sequence[Described]
-    name: str
+    described: Callable[[], Sequence[Described]]
+    """What is said of each; boxes are in pixels of the file."""
+    digest: str
+    """Of what is said."""
+
+    @property
+    def name(self) -> str:
+        return self.source.name
 
 
 def prepare_captions(
@@ -148,12 +159,13 @@ def prepare_captions(
     held_out = "valid" not in parts
     key_parts = {
         "format": FORMAT,
-        "inputs": {role: [part.source.digest, _digest(part.described)] for role, part in parts.items()},
+        "inputs": {role: [part.source.digest, part.digest] for role, part in parts.items()},
         "text": text.model_dump(mode="json"),
         "size": base_shape or (data.height, data.width, data.colour),
         "fit": data.fit,
         "max_length": data.max_length,
         "seed": data.seed if held_out else None,
+        "regions": data.regions,
         **tokenizers_fingerprint(base_tokenizers),
     }
     key = hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
@@ -162,7 +174,10 @@ def prepare_captions(
     return cached_entry(
         cache,
         key,
-        required=files_of_parts(("train", "valid", *(["test"] if "test" in parts else ())), FILES),
+        required=[
+            *files_of_parts(("train", "valid", *(["test"] if "test" in parts else ())), FILES),
+            *files_of_parts(("train",), REGION_FILES if data.regions else ()),
+        ],
         build=partial(_build, data, text, parts, progress, base_tokenizers, base_shape),
         opened=lambda directory, record: PreparedCaptions(
             key=key,
@@ -185,7 +200,8 @@ def note_on_pictures(prepared: PreparedCaptions) -> str | None:
     if not loose:
         return None
     names = ", ".join(loose[:SHOWN]) + (", .." if len(loose) > SHOWN else "")
-    return f"{len(loose):,} pictures have no caption and are not used: {names}"
+    verb = "picture has no caption and is" if len(loose) == 1 else "pictures have no caption and are"
+    return f"{len(loose):,} {verb} not used: {names}"
 
 
 def _caption_files(data: CaptionData) -> dict[str, CaptionFile]:
@@ -195,12 +211,28 @@ def _caption_files(data: CaptionData) -> dict[str, CaptionFile]:
         path = getattr(data, f"{part}_captions")
         if path is not None:
             files[part] = read_captions(path, getattr(data, f"{part}_images") or data.images)
+    if data.regions and not any(any(picture.regions) for picture in files["train"].pictures):
+        raise DataError(
+            f"{files['train'].name}: no regions, which data.regions = true asks for; in .jsonl, {REGION_FORMS}"
+        )
     return files
 
 
 def _file_part(file: CaptionFile) -> _Part:
     source = labelled_files(file.name, [(picture.path, "") for picture in file.pictures])
-    return _Part(source, [Described(picture.captions) for picture in file.pictures], file.name)
+    described = [_described_picture(picture) for picture in file.pictures]
+    return _Part(source, lambda: described, _digest(described))
+
+
+def _described_picture(picture: CaptionedPicture) -> Described:
+    regions = [
+        tuple(
+            WordRegion(word, NAMED if number in boxes else OTHER, boxes.get(number, ()))
+            for number, word in enumerate(caption.split() if boxes else ())
+        )
+        for caption, boxes in zip(picture.captions, picture.regions, strict=True)
+    ]
+    return Described(picture.captions, tuple(regions))
 
 
 def _scene_parts(data: CaptionData) -> dict[str, _Part]:
@@ -210,16 +242,17 @@ def _scene_parts(data: CaptionData) -> dict[str, _Part]:
 
 def _scene_part(split: Split, size: int, data: CaptionData) -> _Part:
     language: Language = "fr" if data.language == "fr" else "en"
+    without_regions = split == "train" and not data.regions
     drawn: Callable[[int], Scene] = partial(scene, split, seed=data.seed)
-    described = []
-    for number in range(size):
+
+    def described(number: int) -> Described:
         one = drawn(number)
-        words = one.words(language)
-        regions = (
-            () if split == "train" else tuple(WordRegion(word.text, word.role, one.region(word)) for word in words)
-        )
-        described.append(Described((" ".join(word.text for word in words),), regions or None))
-    first = hashlib.sha256(b"".join(drawn(number).picture.tobytes() for number in range(min(size, 3)))).hexdigest()
+        words = () if without_regions else one.words(language)
+        regions = tuple(WordRegion(word.text, word.role, one.region(word)) for word in words)
+        return Described((one.caption(language),), (regions,))
+
+    sample = range(min(size, SAMPLE))
+    first = hashlib.sha256(b"".join(drawn(number).picture.tobytes() for number in sample)).hexdigest()
     source = PictureSource(
         f"the {split} scenes",
         [""] * size,
@@ -228,7 +261,7 @@ def _scene_part(split: Split, size: int, data: CaptionData) -> _Part:
         shape=lambda number: (SIZE, SIZE, 3),
         called=lambda number: f"scene {split} {number}",
     )
-    return _Part(source, described, source.name)
+    return _Part(source, lambda: [described(number) for number in range(size)], _digest(map(described, sample)))
 
 
 def _build(
@@ -241,26 +274,50 @@ def _build(
     staging: Path,
 ) -> dict[str, object]:
     train = parts["train"]
-    numbers = {role: list(range(len(part.described))) for role, part in parts.items()}
+    numbers = {role: list(range(len(part.source))) for role, part in parts.items()}
     if "valid" not in parts:
         parts = {**parts, "valid": train}
-        numbers["train"], numbers["valid"] = _held_out(len(train.described), data.seed, train.name)
-    spoken = (caption for number in numbers["train"] for caption in train.described[number].captions)
+        numbers["train"], numbers["valid"] = _held_out(len(train.source), data.seed, train.name)
+    said = {role: part.described() for role, part in parts.items()}
+    spoken = (caption for number in numbers["train"] for caption in said["train"][number].captions)
     tokenizers = base_tokenizers or learn_single(text, spoken)
     save_tokenizers(tokenizers, staging / "tokenizers")
-    shape = base_shape or chosen_shape(data, map(train.source.shape, numbers["train"]))
+    shape = base_shape or chosen_shape(data, readable_shapes(train.source, numbers["train"]))
     for role, part in parts.items():
         write_images(staging / role, part.source, numbers[role], [0] * len(numbers[role]), shape, data.fit, progress)
-        described = [part.described[number] for number in numbers[role]]
-        write_captions(staging / role, described, tokenizers, data.max_length, part.name)
+        described = [_fitted(said[role][number], part.source, number, shape, data, text) for number in numbers[role]]
+        kept = write_captions(staging / role, described, tokenizers, data.max_length, part.name)
+        if role == "train" and data.regions:
+            rows = [regions for row in described for regions in row.regions]
+            write_regions(staging / role, [regions for regions, wanted in zip(rows, kept, strict=True) if wanted])
     mean, deviation = statistics(ImageCorpus(staging / "train").pixels)
     return {"format": FORMAT, "mean": mean, "deviation": deviation}
 
 
+def _fitted(
+    described: Described, source: PictureSource, number: int, shape: Shape, data: CaptionData, text: OneTextConfig
+) -> Described:
+    """What is said of a picture, with boxes in the fitted picture; no regions where normalisation changes the number of words."""
+    if not any(described.regions):
+        return described
+    regions, (height, width, _) = [], source.shape(number)
+    for caption, words in zip(described.captions, described.regions, strict=True):
+        own = []
+        for word in words:
+            boxes = (fitted_box(box, height, width, shape[0], shape[1], data.fit) for box in word.boxes)
+            own.append(word._replace(boxes=tuple(box for box in boxes if box is not None)))
+        stable = len(normalise(caption, text.form, text.lowercase).split()) == len(words)
+        regions.append(tuple(own) if stable else ())
+    return described._replace(regions=tuple(regions))
+
+
 def write_captions(
     directory: Path, described: Sequence[Described], tokenizers: TokenizerPair, max_length: int, name: str
-) -> None:
-    """Encode the captions of pictures into `directory`. Those of more than `max_length` tokens are counted and skipped."""
+) -> NDArray[np.bool_]:
+    """Encode the captions of pictures into `directory`. Those of more than `max_length` tokens are counted and skipped.
+
+    Returns whether each caption was kept.
+    """
     rows = [(number, caption) for number, row in enumerate(described) for caption in row.captions]
     tokenizer = tokenizers.target
     packed, kind = tokenizer.packer()([caption for _, caption in rows]), id_type(tokenizer)
@@ -277,6 +334,7 @@ def write_captions(
     (directory / "captions.json").write_text(to_json(description), encoding="utf-8")
     with (directory / "references.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in described)
+    return kept
 
 
 def _held_out(count: int, seed: int, name: str) -> tuple[list[int], list[int]]:
@@ -290,15 +348,15 @@ def _held_out(count: int, seed: int, name: str) -> tuple[list[int], list[int]]:
 
 def _described(row: list[Any]) -> Described:
     captions, regions = row
-    found = None if regions is None else tuple(
-        WordRegion(text, role, tuple((top, left, bottom, right) for top, left, bottom, right in boxes))
-        for text, role, boxes in regions
-    )  # fmt: skip
-    return Described(tuple(captions), found)
+    known = (
+        tuple(WordRegion(text, role, tuple(tuple(box) for box in boxes)) for text, role, boxes in words)
+        for words in regions
+    )
+    return Described(tuple(captions), tuple(known))
 
 
-def _digest(described: Sequence[Described]) -> str:
+def _digest(described: Iterable[Described]) -> str:
     digest = hashlib.sha256()
     for row in described:
-        digest.update((json.dumps(row.captions) + "\n").encode())
+        digest.update((json.dumps(row) + "\n").encode())
     return digest.hexdigest()

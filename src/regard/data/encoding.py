@@ -55,7 +55,7 @@ class Encoder:
         self._max_length = max_length
         self._types = id_type(tokenizers.source), id_type(tokenizers.target)
         source = tokenizers.source.packer()
-        self._packers = source, source if tokenizers.joint else tokenizers.target.packer()
+        self._packers = source, source if tokenizers.target is tokenizers.source else tokenizers.target.packer()
 
     def __call__(self, chunk: Chunk) -> Encoded:
         source, target = self._packers[0](chunk.sources), self._packers[1](chunk.targets)

@@ -8,7 +8,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -26,6 +26,7 @@ from regard.data.entries import cached_entry
 from regard.data.picture_sources import PictureSource, open_pictures
 from regard.data.pictures import Fit, Picture, fitted
 from regard.data.prepare import PreparationListener, with_progress
+from regard.data.unreadable import UnreadablePictures
 from regard.errors import DataError, ResourceError
 from regard.files import disk_errors, to_json
 
@@ -171,7 +172,7 @@ def _build(
         raise DataError(
             f"{train.name}: only one label, {labels[0]!r}, so there is nothing to tell apart; add pictures of another"
         )
-    shape = base_shape or chosen_shape(data, (train.shape(number) for number in range(len(train))))
+    shape = base_shape or chosen_shape(data, readable_shapes(train, range(len(train))))
     parts: dict[str, tuple[PictureSource, Sequence[int], Sequence[str]]]
     if "valid_images" in sources:
         parts = {"train": (train, range(len(train)), named["images"])}
@@ -209,6 +210,19 @@ def chosen_shape(data: PictureSize, shapes: Iterable[Shape]) -> Shape:
     return data.height or given or height, data.width or given or width, channels
 
 
+def readable_shapes(source: PictureSource, numbers: Sequence[int]) -> Iterator[Shape]:
+    """The shapes of the pictures whose headers can be read. The others are named when all are read; here only if no header can be."""
+    unreadable = UnreadablePictures()
+    for number in numbers:
+        shape = None
+        with unreadable.collected():
+            shape = source.shape(number)
+        if shape is not None:
+            yield shape
+    if len(unreadable) == len(numbers):
+        unreadable.refuse()
+
+
 def held_out(labels: Sequence[str], counts: Counter[str], seed: int, name: str) -> tuple[Sequence[int], Sequence[int]]:
     """(training pictures, validation pictures): a random tenth is held out, but never the last picture of a label."""
     wanted = min(max(1, len(labels) // HELD_OUT), MOST_HELD_OUT)
@@ -236,13 +250,16 @@ def write_images(
     """Write pictures of a source, each brought to `shape`, and the numbers of their labels to `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     resized: Counter[str] = Counter()
+    unreadable = UnreadablePictures()
     with (directory / "pixels").open("wb") as pixels, (directory / "names.jsonl").open("w", encoding="utf-8") as names:
         for number in with_progress(numbers, "reading pictures", progress):
-            picture: Picture = source.read(number)
-            if picture.shape[:2] != shape[:2]:
-                resized[f"{picture.shape[1]} x {picture.shape[0]}"] += 1
-            pixels.write(np.ascontiguousarray(fitted(picture, *shape, fit)).tobytes())
-            names.write(json.dumps(source.called(number)) + "\n")  # ASCII, whatever a file is called
+            with unreadable.collected():
+                picture: Picture = source.read(number)
+                if picture.shape[:2] != shape[:2]:
+                    resized[f"{picture.shape[1]} x {picture.shape[0]}"] += 1
+                pixels.write(np.ascontiguousarray(fitted(picture, *shape, fit)).tobytes())
+                names.write(json.dumps(source.called(number)) + "\n")  # ASCII, whatever a file is called
+    unreadable.refuse()
     (directory / "labels").write_bytes(np.asarray(labels, dtype=OFFSET).tobytes())
     description: dict[str, Any] = {"format": FORMAT, "pictures": len(labels), "shape": shape, "resized": resized}
     (directory / "images.json").write_text(to_json(description), encoding="utf-8")

@@ -13,6 +13,7 @@ A file that is empty, damaged, of another format, or of more than `MOST_PIXELS` 
 """
 
 import io
+import math
 import struct
 import warnings
 import zlib
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 Picture = NDArray[np.uint8]
 """[H, W, C] rows from the top, columns from the left; red, green, blue."""
+
+Box = tuple[int, int, int, int]
+"""(top, left, bottom, right) in pixels; bottom and right are the first that are outside."""
 
 Fit = Literal["crop", "pad", "stretch"]
 """How a picture of another shape is brought to a size: cut at the sides, bordered with black, or stretched."""
@@ -115,23 +119,46 @@ def fitted(picture: Picture, height: int, width: int, channels: int, fit: Fit = 
     crop: the largest part around the centre that has the shape of the result; pad: all of it, with black borders; stretch: all of it.
     """
     picture = _with_channels(picture, channels)
-    old_height, old_width = picture.shape[:2]
-    if (old_height, old_width) == (height, width):
+    if picture.shape[:2] == (height, width):
         return picture
+    (top, left, bottom, right), inner = _frames(picture.shape[0], picture.shape[1], height, width, fit)
+    resized = _resized(picture[top:bottom, left:right], inner[2] - inner[0], inner[3] - inner[1])
+    if fit != "pad":
+        return resized
+    result = np.zeros((height, width, channels), dtype=np.uint8)
+    result[inner[0] : inner[2], inner[1] : inner[3]] = resized
+    return result
+
+
+def fitted_box(box: Box, old_height: int, old_width: int, height: int, width: int, fit: Fit = "crop") -> Box | None:
+    """The box in the fitted picture, with every pixel that it touches; None: all of it was cut away."""
+    outer, inner = _frames(old_height, old_width, height, width, fit)
+    placed = []
+    for axis in (0, 1):
+        scale = (inner[axis + 2] - inner[axis]) / (outer[axis + 2] - outer[axis])
+        first, last = ((box[end] - outer[axis]) * scale + inner[axis] for end in (axis, axis + 2))
+        placed.append((max(inner[axis], math.floor(first)), min(inner[axis + 2], math.ceil(last))))
+    (top, bottom), (left, right) = placed
+    return (top, left, bottom, right) if top < bottom and left < right else None
+
+
+def _frames(old_height: int, old_width: int, height: int, width: int, fit: Fit) -> tuple[Box, Box]:
+    """The part of a picture that is kept, and the part of the fitted picture that it fills."""
+    cut_height, cut_width, inner_height, inner_width = old_height, old_width, height, width
     if fit == "crop" and old_height * width != old_width * height:
         cut_height = min(old_height, max(1, round(old_width * height / width)))
         cut_width = min(old_width, max(1, round(old_height * width / height)))
-        top, left = (old_height - cut_height) // 2, (old_width - cut_width) // 2
-        picture = picture[top : top + cut_height, left : left + cut_width]
-    if fit != "pad":
-        return _resized(picture, height, width)
-    scale = min(height / old_height, width / old_width)
-    inner_height = min(height, max(1, round(old_height * scale)))
-    inner_width = min(width, max(1, round(old_width * scale)))
-    top, left = (height - inner_height) // 2, (width - inner_width) // 2
-    result = np.zeros((height, width, channels), dtype=np.uint8)
-    result[top : top + inner_height, left : left + inner_width] = _resized(picture, inner_height, inner_width)
-    return result
+    if fit == "pad":
+        scale = min(height / old_height, width / old_width)
+        inner_height = min(height, max(1, round(old_height * scale)))
+        inner_width = min(width, max(1, round(old_width * scale)))
+    return _middle(cut_height, cut_width, old_height, old_width), _middle(inner_height, inner_width, height, width)
+
+
+def _middle(height: int, width: int, whole_height: int, whole_width: int) -> Box:
+    """The box of this size in the middle of a picture."""
+    top, left = (whole_height - height) // 2, (whole_width - width) // 2
+    return top, left, top + height, left + width
 
 
 def encoded_png(picture: Picture) -> bytes:

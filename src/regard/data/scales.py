@@ -1,4 +1,4 @@
-"""`SeriesScales`: what a forecaster keeps of its training data, beside the weights: the scale of each series, and where it was cut."""
+"""`SeriesScales`: what a forecaster keeps of its data, beside the weights: the scales of its series, their cuts, and its calibration."""
 
 from typing import Annotated
 
@@ -51,11 +51,22 @@ class SeriesScale(Scale):
     """The mean of |y_t - y_(t - season)| in the training part, which MASE divides by. None: too short; 0: constant."""
 
 
+class Calibration(Record):
+    """What the windows of validation add to the quantiles of every forecast."""
+
+    windows: Annotated[int, Field(ge=1)]
+    """The windows that it was measured on."""
+    corrections: tuple[tuple[Finite, ...], ...]
+    """[H, Q] for each step of the horizon and quantile, in the unit in which the network normalises a window."""
+
+
 class SeriesScales(Record):
-    """The scales of all series, and of the known columns."""
+    """The scales of all series, and of the known columns, and the calibration of the quantiles."""
 
     series: dict[str, SeriesScale]
     known: tuple[Scale, ...] = ()
+    calibration: Calibration | None = None
+    """None: quantiles are forecast as the network has learned them."""
 
     def of(self, series: Series, season: int, *, standard: bool = True, until: int | None = None) -> SeriesScale:
         """The scale of a series. One that was not trained on has that of its values, or of those before the step `until`."""

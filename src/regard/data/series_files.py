@@ -6,25 +6,26 @@ Every fault is a `DataError` with file and line: text in a number's place, infin
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
-from regard.data.frequency import Frequency, Time, find_frequency, parse_time, shown_time
+from regard.data.frequency import Frequency, Time, find_frequency, parse_time
 from regard.data.readers import display_name, read_lines
-from regard.data.series import MissingRule, Series, SeriesTable, fill_missing
+from regard.data.series import MissingRule, Series, SeriesTable
+from regard.data.series_grid import Row, Rules, regular_series
 from regard.errors import ConfigError, DataError, shown
 
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 ID, TIME, VALUE = "unique_id", "ds", "y"
 """The columns of the long form."""
 MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "-"))
 """Cells that stand for a missing value, in lower case."""
-REPAIR = "repair (--repair of forecast and evaluate, --set data.repair=true of train)"
-MOST_STEPS = 50_000_000
-"""Steps of one series, gaps filled: a wrong year must not fill the memory."""
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "|"}
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,6 @@ class SeriesForm:
     repair: bool = False
     expected: str | None = None
     """The frequency of a model: a file that has no such step between two times is refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    line: int
-    time: Time
-    values: list[float]
-    known: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +59,13 @@ def read_series(path: str | Path, form: SeriesForm) -> SeriesTable:
     cells = _cells(path, name)
     header = next(cells, (1, []))[1]
     columns = _columns([cell.strip() for cell in header], form, name)
-    groups: dict[str, list[_Row]] = {}
+    groups: dict[str, list[Row]] = {}
     times: dict[str, Time] = {}
     for line, row in cells:
         if len(row) != len(columns.header):
             raise DataError(
-                f"{name}:{line}: {len(row)} cells, but the header has {len(columns.header)} columns; give every row as many"
+                f"{name}:{line}: {len(row)} cells, but the header has {len(columns.header)} columns; give every row as many, and "
+                "write numbers with a point"
             )
         identity = "" if columns.identity is None else row[columns.identity].strip()
         groups.setdefault(identity, []).append(_row(row, line, columns, times, name))
@@ -80,9 +74,11 @@ def read_series(path: str | Path, form: SeriesForm) -> SeriesTable:
     frequency = _frequency(groups, form, name)
     notes: list[str] = []
     series: list[Series] = []
+    rules = Rules(frequency, form.missing, form.repair, name)
+    wide = [columns.header[place] for place in columns.targets]
     for identity, rows in groups.items():
-        prefix = "" if columns.identity is None else identity
-        series += _regular(prefix, rows, columns, frequency, form, name, notes)
+        long = columns.identity is not None
+        series += regular_series([identity] if long else wide, rows, rules, notes, identity if long else "")
     if filled := sum(one.filled for one in series):
         notes.append(f"{filled:,} missing values are filled by the rule data.missing = {form.missing!r}")
     known = tuple(columns.header[place] for place in columns.known)
@@ -90,14 +86,14 @@ def read_series(path: str | Path, form: SeriesForm) -> SeriesTable:
 
 
 def _cells(path: str | Path, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The line number and the cells of each row. The separator is the comma, semicolon or tab that the header has most of."""
+    """The line number and the cells of each row. The separator is the one of `SEPARATORS` that the header has most of."""
     separator = None
     for line, text in enumerate(read_lines(path), 1):
         text = text.removesuffix("\r")
         if not text.strip():
             continue
         if separator is None:
-            separator = max(",;\t", key=text.count)
+            separator = max(SEPARATORS, key=text.count)
         if '"' not in text:
             yield line, text.split(separator)
             continue
@@ -109,8 +105,23 @@ def _cells(path: str | Path, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _columns(header: list[str], form: SeriesForm, name: str) -> _Columns:
+    if not any(header):
+        raise DataError(f"{name}: empty; give a header, such as time,y, and a row for each time")
     if len(header) < 2:
-        raise DataError(f"{name}:1: a header of {len(header)} columns; give a time column and at least one of values")
+        raise DataError(
+            f"{name}:1: {shown(header[0])!r} is one column; give a time column and at least one of values, separated by "
+            f"{', '.join(SEPARATORS.values())}, in UTF-8 with a line for each row"
+        )
+    if "" in header[1:]:
+        raise DataError(
+            f"{name}:1: column {header.index('', 1) + 1} has no name; give it one, or remove it from every row"
+        )
+    if form.time not in header and _is_data(header):
+        example = "time,y" if parse_time(header[0]) is not None else ",".join((ID, TIME, VALUE))
+        raise DataError(
+            f"{name}:1: the first line has values, {shown(','.join(header[:3]))}, and no names of columns; put a header above it, "
+            f"such as {example}"
+        )
     repeated = next((column for column in header if header.count(column) > 1), None)
     if repeated is not None:
         raise DataError(f"{name}:1: the column {repeated!r} occurs twice; give each column a name of its own")
@@ -147,7 +158,29 @@ def _columns(header: list[str], form: SeriesForm, name: str) -> _Columns:
     )
 
 
-def _row(row: list[str], line: int, columns: _Columns, times: dict[str, Time], name: str) -> _Row:
+def _is_data(cells: list[str]) -> bool:
+    """Whether a first line is a row of values: a time, then numbers or missing values. A file without a header would lose it.
+
+    Of the long form, a name stands before them. There only a date is taken for a time.
+    """
+    wide = parse_time(cells[0]) is not None and all(map(_is_number, cells[1:]))
+    long = len(cells) > 2 and isinstance(parse_time(cells[1]), datetime) and all(map(_is_number, cells[2:]))
+    return wide or long
+
+
+def _is_number(cell: str) -> bool:
+    return _parsed(cell) is not None or cell.lower() in MISSING
+
+
+def _parsed(cell: str) -> float | None:
+    """The number of a cell. None: it is none; Python's 1_000 is not how a file writes one."""
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _row(row: list[str], line: int, columns: _Columns, times: dict[str, Time], name: str) -> Row:
     text = row[columns.time]
     time = times.get(text)
     if time is None:
@@ -158,36 +191,47 @@ def _row(row: list[str], line: int, columns: _Columns, times: dict[str, Time], n
                 "2016-07-01 00:00, 2016-07, or a whole number, or name the time column by data.time"
             )
         times[text] = time
-    values = [_number(row[place], line, columns.header[place], name) for place in columns.targets]
-    known = [_number(row[place], line, columns.header[place], name) for place in columns.known]
+    values = [_number(row[place], line, place, columns, name) for place in columns.targets]
+    known = [_number(row[place], line, place, columns, name) for place in columns.known]
     for place, value in zip(columns.known, known, strict=True):
         if math.isnan(value):
             raise DataError(
                 f"{name}:{line}: the known column {columns.header[place]!r} has no value; give one in every row"
             )
-    return _Row(line, time, values, known)
+    return Row(line, time, values, known)
 
 
-def _number(cell: str, line: int, column: str, name: str) -> float:
+def _number(cell: str, line: int, place: int, columns: _Columns, name: str) -> float:
     """The number of a cell; NaN if it is missing."""
-    try:
-        value = float(cell)
-    except ValueError:
-        if cell.strip().lower() in MISSING:
-            return math.nan
-        raise DataError(
-            f"{name}:{line}: {shown(cell)!r} in the column {column!r} is no number; write one such as 12.5, leave the cell "
-            "empty if the value is missing, or leave the column out of --target"
-        ) from None
+    value = _parsed(cell)
+    if value is None and cell.strip().lower() in MISSING:
+        return math.nan
+    where = f"{name}:{line}: {shown(cell)!r} in the column {columns.header[place]!r}"
+    if value is None:
+        raise DataError(f"{where} is no number; {_advice(cell.strip(), place, columns)}")
     if math.isinf(value) or abs(value) > 1e30:
         raise DataError(
-            f"{name}:{line}: {shown(cell)} in the column {column!r} is not finite or above 1e30; correct it, or leave the cell "
-            "empty if the value is missing"
+            f"{where} is not finite or above 1e30; correct it, or leave the cell empty if the value is missing"
         )
     return value
 
 
-def _frequency(groups: dict[str, list[_Row]], form: SeriesForm, name: str) -> Frequency:
+def _advice(cell: str, place: int, columns: _Columns) -> str:
+    """How to mend a cell that is no number, by what it looks like."""
+    column, time = columns.header[place], columns.header[columns.time]
+    if isinstance(parse_time(cell), datetime):
+        return (
+            f"it is a time, as the column {time!r} should have; --set data.time={column} makes this column the times, "
+            "and --target names the columns to forecast"
+        )
+    if _CLOCK.fullmatch(cell):
+        return f"it is a time of day; write it behind the date in the column {time!r}, as 2016-07-01 13:00"
+    if _DECIMAL_COMMA.fullmatch(cell):
+        return f"if its comma is a decimal comma, write {cell.replace(',', '.')} and so in every row"
+    return "write one such as 1234.5, leave the cell empty if the value is missing, or leave the column out of --target"
+
+
+def _frequency(groups: dict[str, list[Row]], form: SeriesForm, name: str) -> Frequency:
     """The frequency that is stated, or that most steps have. Times of two kinds in a file are refused."""
     kinds = {isinstance(row.time, int): row for rows in groups.values() for row in rows}
     if len(kinds) > 1:
@@ -227,114 +271,3 @@ def _expected(expected: Frequency, found: Frequency | None, times: Sequence[Time
             "give series of the same frequency"
         )
     return expected
-
-
-def _regular(
-    identity: str,
-    rows: list[_Row],
-    columns: _Columns,
-    frequency: Frequency,
-    form: SeriesForm,
-    name: str,
-    notes: list[str],
-) -> Iterator[Series]:
-    """The series of the rows of one identity, one for each target column, on a regular grid."""
-    rows = _ordered(rows, frequency, form.repair, name, notes)
-    start = rows[0].time
-    places = [_place(row, rows[0], frequency, name) for row in rows]
-    if places[-1] >= MOST_STEPS:
-        raise DataError(
-            f"{name}:{rows[-1].line}: {shown_time(rows[-1].time)} is {places[-1]:,} steps of {frequency.name} after the first time; "
-            "correct the time or give data.frequency"
-        )
-    gaps = len(range(places[-1] + 1)) - len(places)
-    if gaps and not form.repair:
-        raise _gap(rows, places, frequency, name)
-    if gaps:
-        notes.append(f"{f'{identity}: ' if identity else ''}{gaps:,} missing times are filled in")
-    known = np.full((places[-1] + 1, len(columns.known)), np.nan)
-    known[places] = np.array([row.known for row in rows]).reshape(len(rows), -1)
-    for place in range(len(columns.known)):
-        known[:, place] = fill_missing(known[:, place], "previous")
-    for number, target in enumerate(columns.targets):
-        values = np.full(places[-1] + 1, np.nan)
-        values[places] = [row.values[number] for row in rows]
-        label = identity if columns.identity is not None else columns.header[target]
-        yield _filled(label, start, frequency, values, known, form.missing, rows, name)
-
-
-def _filled(
-    label: str,
-    start: Time,
-    frequency: Frequency,
-    values: np.ndarray,
-    known: np.ndarray,
-    rule: MissingRule,
-    rows: Sequence[_Row],
-    name: str,
-) -> Series:
-    """The series up to its last value, missing values filled. Later rows are of the future."""
-    there = np.flatnonzero(~np.isnan(values))
-    if not len(there):
-        raise DataError(f"{name}:{rows[0].line}: the series {label!r} has no values; leave it out or fill it in")
-    values = values[: there[-1] + 1]
-    missing = len(values) - len(there)
-    if missing and rule == "refuse":
-        step = int(np.flatnonzero(np.isnan(values))[0])
-        time = frequency.after(start, step)
-        line = next((row.line for row in rows if row.time == time), rows[0].line)
-        raise DataError(
-            f"{name}:{line}: the series {label!r} has no value at {shown_time(time)} ({missing} missing); fill it in, or set "
-            "data.missing to previous, linear or zero"
-        )
-    return Series(label, start, frequency, fill_missing(values, rule), known, np.flatnonzero(np.isnan(values)))
-
-
-def _ordered(rows: list[_Row], frequency: Frequency, repair: bool, name: str, notes: list[str]) -> list[_Row]:
-    """Rows in the order of their times, each time once. Without `repair` other rows are refused."""
-    unordered = duplicates = 0
-    for earlier, later in pairwise(rows):
-        if later.time < earlier.time:  # type: ignore[operator]
-            unordered += 1
-            if not repair:
-                raise DataError(
-                    f"{name}:{later.line}: {shown_time(later.time)} stands after {shown_time(earlier.time)} (line {earlier.line}); "
-                    f"sort the rows by time, or let them be sorted by {REPAIR}"
-                )
-    if unordered:
-        rows = sorted(rows, key=lambda row: row.time)
-        notes.append(f"{unordered:,} rows were out of order and are sorted")
-    kept: list[_Row] = []
-    for row in rows:
-        if kept and kept[-1].time == row.time:
-            duplicates += 1
-            if not repair:
-                raise DataError(
-                    f"{name}:{row.line}: the time {shown_time(row.time)} is a duplicate of line {kept[-1].line}; remove one, "
-                    f"or keep the last by {REPAIR}"
-                )
-            kept.pop()
-        kept.append(row)
-    if duplicates:
-        notes.append(f"of {duplicates:,} duplicate times the last row is kept")
-    return kept
-
-
-def _place(row: _Row, first: _Row, frequency: Frequency, name: str) -> int:
-    """The step of a row, from the first."""
-    steps = frequency.steps(first.time, row.time)
-    if steps is None:
-        raise DataError(
-            f"{name}:{row.line}: {shown_time(row.time)} is no whole number of steps of {frequency.name} after "
-            f"{shown_time(first.time)} (line {first.line}); correct the time, or give data.frequency"
-        )
-    return steps
-
-
-def _gap(rows: list[_Row], places: list[int], frequency: Frequency, name: str) -> DataError:
-    number = next(number for number in range(1, len(places)) if places[number] != places[number - 1] + 1)
-    missing = places[number] - places[number - 1] - 1
-    return DataError(
-        f"{name}:{rows[number].line}: {missing:,} times are missing between {shown_time(rows[number - 1].time)} and "
-        f"{shown_time(rows[number].time)}, at steps of {frequency.name}; add the rows, or fill them by {REPAIR}"
-    )

@@ -13,6 +13,7 @@ from regard.errors import DataError, InputTypeError, SearchError
 from regard.search.constraints import Constraints
 from regard.search.options import SearchOptions
 from regard.search.phrases import Phrases, contains
+from regard.text.marked import MarkedTokenizer, unmarked
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import Vocabulary
 
@@ -45,11 +46,15 @@ class TextConstraints:
             _check_phrases(number, wanted)
         self._prefixes = prefix_list if any(prefix_list) else None
         self._phrases = phrase_lists if any(map(len, phrase_lists)) else None
-        self._prefix_ids = [tokenizer.encode(prefix) if prefix else [] for prefix in self._prefixes or [""] * texts]
-        self._phrase_ids = [[tokenizer.encode(phrase) for phrase in wanted] for wanted in self._phrases or [()] * texts]
+        self._begin = tokenizer.begin if isinstance(tokenizer, MarkedTokenizer) else []  # of every output
+        self._prefix_ids = [
+            tokenizer.encode(prefix) if prefix else self._begin for prefix in self._prefixes or [""] * texts
+        ]
+        plain = unmarked(tokenizer)
+        self._phrase_ids = [[plain.encode(phrase) for phrase in wanted] for wanted in self._phrases or [()] * texts]
 
     def __bool__(self) -> bool:
-        return self._prefixes is not None or self._phrases is not None
+        return self._prefixes is not None or self._phrases is not None or bool(self._begin)
 
     @property
     def phrases(self) -> bool:
@@ -70,7 +75,7 @@ class TextConstraints:
             more = f" ({len(complaints)} such)" if len(complaints) > 1 else ""
             warnings.warn(f"{complaints[0]}; it was left out{more}", ConstraintWarning, stacklevel=5)
         return Constraints(
-            None if self._prefixes is None else [prefix for prefix, _, _ in fitting],
+            [prefix for prefix, _, _ in fitting] if self._prefixes is not None or self._begin else None,
             None if self._phrases is None else [phrases for _, phrases, _ in fitting],
         )
 

@@ -49,7 +49,7 @@ def _maps(
             NamedArray.of(own.weights, "word", "row", "column"),
             text,
             reference=str(row["reference"]),
-            gold=described.regions or (),
+            gold=described.regions[0],
         )
         for (picture, described), own, text, row in zip(read, maps, texts, rows, strict=True)
         if own.words

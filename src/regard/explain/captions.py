@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.captioned import WordRegion
 from regard.data.pictures import encoded_png
+from regard.data.regions import WordRegion
 from regard.errors import shown
 from regard.explain.arrays import NamedArray
 from regard.explain.explanation import ModelFacts

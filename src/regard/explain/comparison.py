@@ -19,6 +19,8 @@ from regard.tasks.table import TASKS
 
 SEED = "train.seed"
 MOST_BUCKETS = 5
+WINDOWS = ("windows", "series", "horizon", "from", "until")
+"""The numbers of metrics.json that tell which windows of series a run was judged by."""
 
 
 TEST_SETTINGS = {
@@ -213,6 +215,13 @@ def refuse_other_task(first: RunResult, second: RunResult) -> None:
                 f"{second.directory}: judged by another text than {first.directory} ({size} {second.metrics.get(size)}, "
                 f"not {first.metrics.get(size)}); compare runs of the same data.test_text, or of the same validation text"
             )
+    windows = [{name: run.metrics.get(name) for name in WINDOWS} for run in (first, second)]
+    if first.metrics.get("windows") is not None and windows[0] != windows[1]:
+        mine, theirs = (", ".join(f"{name} {value}" for name, value in found.items()) for found in windows)
+        raise DataError(
+            f"{second.directory}: judged by other windows than {first.directory} ({theirs}; not {mine}); compare runs of the same "
+            "file, horizon and test part"
+        )
     pairs = [list(zip(run.sources, run.references, strict=True)) for run in (first, second)]
     if pairs[0] != pairs[1]:
         sizes = [len(run_pairs) for run_pairs in pairs]

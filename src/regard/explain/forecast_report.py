@@ -28,6 +28,7 @@ def add_forecast_views(report: Report, rows: Sequence[Row], bundle: OpenBundle |
     views = ForecastViews(
         windows=windows,
         shares=[band["share"] for band in windows[0]["bands"]],
+        covered=_covered(report.metrics),
         by_step=_by_step(report.metrics),
         baselines=_table(report.metrics),
         attended=attended,
@@ -65,7 +66,33 @@ def _by_step(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
         for name, scores in metrics.get("baselines", {}).items()
         if scores.get("windows") == metrics.get("windows")
     ]
-    return {"model": steps["mse"], "baselines": baselines}
+    return {"model": steps["mse"], "baselines": baselines, "coverage": _coverage_by_step(metrics)}
+
+
+def _covered(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each interval covers, in percent, and what it covered before calibration."""
+    before = metrics.get("uncalibrated", {}).get("coverages", {})
+    return [
+        {"share": share, "value": _percent(value), "before": _percent(before[share]) if share in before else None}
+        for share, value in metrics.get("coverages", {}).items()
+    ]
+
+
+def _percent(value: float) -> float:
+    return round(100.0 * value, 1)
+
+
+def _coverage_by_step(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The coverage of the widest interval by step, in percent; None without an interval."""
+    values = metrics["by_step"].get("coverage")
+    if values is None or not metrics.get("coverages"):
+        return None
+    before = metrics.get("uncalibrated", {}).get("coverage_by_step")
+    return {
+        "share": next(iter(metrics["coverages"])),
+        "values": [_percent(value) for value in values],
+        "before": None if before is None else [_percent(value) for value in before],
+    }
 
 
 def _table(metrics: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -137,7 +137,10 @@ class ForecastViews:
 
     windows: Sequence[Mapping[str, Any]]  # series, origin, times, past, truth, forecast, bands, mse
     shares: Sequence[str]  # of the intervals, in percent, the widest first
-    by_step: Mapping[str, Any] | None = None  # MSE of the model and of baselines, by step of the horizon
+    covered: Sequence[
+        Mapping[str, Any]
+    ] = ()  # share, and what the interval covers, and covered before calibration, in percent
+    by_step: Mapping[str, Any] | None = None  # MSE of the model and of baselines, and coverage, by step of the horizon
     baselines: Mapping[str, Any] | None = None  # a table: columns, and rows of scores
     attended: Mapping[str, Any] | None = None  # rows, columns and weights of the past of one window
 

@@ -163,7 +163,8 @@ def headline_cards(report: Report) -> list[dict[str, Any]]:
         final = metrics.get(key) is not None
         value = metrics.get(key) if final else validation.get(key)
         where = f"{metrics.get('set', 'evaluated')} set" if final else f"validation, step {validation.get('step')}"
-        note = row.card_note or where
+        note, chance = row.card_note or where, metrics.get(f"{key}_chance")
+        note = note if chance is None else f"{note}; by chance {100 * chance:.1f} %"
         cards.append({"key": key, "label": row.card_label, "value": value, "kind": row.card_kind, "note": note})
     cards += [
         {

@@ -29,7 +29,7 @@ COSTS: dict[str, tuple[str, Callable[[float], str]]] = {  # name in metrics.json
     "steps": ("steps", "{:,.0f}".format),
     "tokens": ("training {unit}", "{:,.0f}".format),
     "seconds": ("training time", _clock),
-    "sentences_per_second": ("decoded sentences/s", "{:,.1f}".format),
+    "sentences_per_second": ("{decoded}/s", "{:,.1f}".format),
 }
 
 
@@ -143,7 +143,8 @@ def _cost(comparison: Comparison) -> Table:
         written = zip(means, COSTS.values(), strict=True)
         cells.append([row.name, *(NOTHING if mean is None else write(mean) for mean, (_, write) in written)])
     unit = training_unit(comparison.rows[0].runs[0].task)
-    return Table(["", *(heading.format(unit=unit) for heading, _ in COSTS.values())], cells)
+    decoded = "decoded sentences" if comparison.unit == "sentences" else comparison.unit
+    return Table(["", *(heading.format(unit=unit, decoded=decoded) for heading, _ in COSTS.values())], cells)
 
 
 def _by_length(comparison: Comparison) -> Table:

@@ -1,24 +1,28 @@
-"""Imports Hugging Face's Marian and Pegasus: encoder-decoders of one family, whose tensors have the names of BART's.
+"""Imports Hugging Face's Marian, Pegasus, BART and mBART: encoder-decoders of one family, whose tensors have the names of BART's.
 
 | | norm | positions | embeddings |
 | --- | --- | --- | --- |
 | Marian | post | sinusoidal | one, or one for each side; the output may have a bias |
 | Pegasus | pre | sinusoidal | one |
+| BART | post, and one after the embeddings | learned | one |
+| mBART | pre, and one after the embeddings | learned | one |
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.bundle.config import Languages
 from regard.errors import BundleError
+from regard.interop.bart_marks import marks_of_model
 from regard.interop.foreign_config import ForeignConfig, is_barred, mark_of
 from regard.interop.foreign_tokenizers import read_tokenizers
+from regard.interop.foreign_vocabularies import TokenizerConfig
 from regard.interop.foreign_weights import ForeignWeights
-from regard.interop.imported import ImportedModel, bundle_config, expected_shapes, tokenizer_of
-from regard.interop.names import stack_names
+from regard.interop.imported import ImportedModel, ImportOptions, bundle_config, expected_shapes, tokenizer_of
+from regard.interop.names import embedding_norm_names, stack_names
 from regard.interop.vocabularies import Arrangement, arranged
 from regard.models.config import TransformerConfig
 from regard.text.build import TokenizerPair
+from regard.text.marked import marked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,17 +38,23 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": "gelu_tanh",
 }
 """Hugging Face's names of activations -> ours."""
-NORMS = {"marian": "post", "pegasus": "pre"}
+NORMS = {"marian": "post", "pegasus": "pre", "bart": "post", "mbart": "pre"}
+_LEARNED = ("bart", "mbart")
+_POSITION_OFFSET = 2
+"""Rows of BART's table of positions before that of the first token."""
 _NEVER = -1e8
 """An output bias below this bars a token."""
+_HEAD = ("model.", "lm_head.", "final_logits_bias")
 _RECOMPUTED = ("embed_positions.weight", "embed_tokens.weight", "lm_head.weight", "shared.weight")
 """Tensors that a tied or sinusoidal model may hold a second time."""
 
 
-def import_bart_family(directory: Path, config: ForeignConfig, languages: Languages) -> ImportedModel:
-    """The translator in a directory of Marian or Pegasus."""
+def import_bart_family(directory: Path, config: ForeignConfig, options: ImportOptions) -> ImportedModel:
+    """The translator in a directory of Marian, Pegasus, BART or mBART."""
     model_type = str(config.raw("model_type"))
     weights = ForeignWeights(directory)
+    if "shared.weight" in weights:  # saved without a head
+        weights.rename(lambda name: name if name.startswith(_HEAD) else f"model.{name}")
     tied = config.get("tie_word_embeddings", bool, True)
     shared = config.get("share_encoder_decoder_embeddings", bool, True)
     width, rows = config.need("d_model", int), config.need("vocab_size", int)
@@ -56,37 +66,41 @@ def import_bart_family(directory: Path, config: ForeignConfig, languages: Langua
     source, target = read_tokenizers(directory, model_type, (rows, target_rows))
     bias = _output_bias(weights, target_rows)
     generation = ForeignConfig.read_optional(directory / "generation_config.json")
-    pad = mark_of(config, generation, "pad_token_id")
+    pad = mark_of(config, generation, "pad_token_id", 1 if model_type in _LEARNED else None)
     if pad >= target_rows:
         raise BundleError(
             f"{config.path}: pad_token_id = {pad} is outside of the vocabulary of {target_rows} pieces; save the model again"
         )
     barred = pad if is_barred(generation, config, pad) or bool(bias is not None and bias[pad] < _NEVER) else None
-    end, start = mark_of(config, generation, "eos_token_id"), mark_of(config, generation, "decoder_start_token_id", pad)
+    tokenizer_config = TokenizerConfig.read(directory)
+    marks = marks_of_model(config, generation, tokenizer_config, (source.pieces, target.pieces), options.languages)
     arrangements = tuple(
         arranged(
             str(config.path),
             side.pieces,
             end=end,
             unknown=side.unknown,
-            start=start,
+            start=marks.start,
             barred=barred,
             silent=side.silent,
         )
-        for side in (source, target)
+        for side, end in ((source, marks.source_end), (target, marks.target_end))
     )
-    joint = shared and arrangements[0] == arrangements[1] and source.model == target.model
+    joint = shared and arrangements[0] == arrangements[1] and source.segmenter == target.segmenter
     has_bias = bias is not None and bool(arrangements[1].outputs(bias).any())
     sizes = (len(arrangements[0].record.pieces), len(arrangements[1].record.pieces))
     settings = {**_settings(config, model_type), "tie": tied, "output_bias": has_bias}
-    bundle = bundle_config(config.path, settings, sizes, joint, languages)
+    bundle = bundle_config(config.path, settings, sizes, joint, options.languages)
     tensors = _tensors(weights, bundle, names, arrangements)
     if has_bias:
         assert bias is not None
         tensors["output_bias"] = arrangements[1].outputs(bias)
     weights.refuse_unused(_RECOMPUTED)
     one = tokenizer_of(source, arrangements[0])
-    pair = TokenizerPair(one, one if joint else tokenizer_of(target, arrangements[1]), joint=joint)
+    other = one if joint else tokenizer_of(target, arrangements[1])
+    marked_source = marked(one, marks.source)
+    same = other is one and marks.source == marks.target
+    pair = TokenizerPair(marked_source, marked_source if same else marked(other, marks.target), joint=joint)
     return ImportedModel(bundle, tensors, pair)
 
 
@@ -95,10 +109,14 @@ def _settings(config: ForeignConfig, model_type: str) -> dict[str, Any]:
     heads, inner = config.need("encoder_attention_heads", int), config.need("encoder_ffn_dim", int)
     config.expect("decoder_attention_heads", heads, heads)
     config.expect("decoder_ffn_dim", inner, inner)
-    config.expect("forced_bos_token_id", None, None)
     activation = config.get("activation_function", str, "gelu")
     if activation not in ACTIVATIONS:
         raise config.refused("activation_function", f"not one of {', '.join(ACTIVATIONS)}")
+    learned = model_type in _LEARNED
+    positions: dict[str, Any] = {"positions": "sinusoidal"}
+    if learned:
+        reach = config.get("max_position_embeddings", int, 1024)
+        positions = {"positions": "learned", "max_positions": reach, "embedding_norm": True}
     return {
         "layers": config.need("encoder_layers", int),
         "decoder_layers": config.need("decoder_layers", int),
@@ -107,7 +125,7 @@ def _settings(config: ForeignConfig, model_type: str) -> dict[str, Any]:
         "feed_forward": inner,
         "dropout": config.get("dropout", float, 0.1),
         "norm": NORMS[model_type],
-        "positions": "sinusoidal",
+        **positions,
         "activation": ACTIVATIONS[activation],
         "scale_embedding": config.get("scale_embedding", bool, False),
     }
@@ -145,14 +163,28 @@ def _tensors(
     linear = {
         f"{ours}.{kind}": f"{theirs}.{kind}"
         for side, depth in zip(("encoder", "decoder"), model.depth, strict=True)
-        for theirs, ours in stack_names(side, depth, last_norm=model.norm == "pre")
+        for theirs, ours in (
+            *stack_names(side, depth, last_norm=model.norm == "pre"),
+            *embedding_norm_names(side, there=model.embedding_norm),
+        )
         for kind in ("weight", "bias")
     }
     for ours, theirs in linear.items():
         weights.require(theirs, expected[ours])
+    tables_of_positions = {
+        f"{ours}.positions.table": f"model.{side}.embed_positions.weight"
+        for side, ours in (("encoder", "source"), ("decoder", "target"))
+        if model.positions == "learned"
+    }
+    longer = (model.max_positions + _POSITION_OFFSET, model.width)
+    for theirs in tables_of_positions.values():
+        weights.require(theirs, longer)
     rows, width = [weights.shape(name)[0] for name in names], model.width
-    tables = [weights.read(name, (count, width)) for name, count in zip(names, rows, strict=True)]
+    vectors = {name: weights.read(name, (count, width)) for name, count in zip(names, rows, strict=True)}
+    tables = [vectors[name] for name in names]
     tensors = {ours: weights.read(theirs, expected[ours]) for ours, theirs in linear.items()}
+    for ours, theirs in tables_of_positions.items():
+        tensors[ours] = weights.read(theirs, longer)[_POSITION_OFFSET:]
     if "source.embedding.weight" in expected:
         tensors["source.embedding.weight"] = arrangements[0].embeddings(tables[0])
     tensors["target.embedding.weight"] = arrangements[1].embeddings(tables[1])

@@ -3,17 +3,22 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard.bundle.config import BundleSettings, Languages
 from regard.bundle.opened import OpenBundle
+from regard.bundle.quantised import Quantised, quantised_record
 from regard.bundle.weights import tensor_shapes
-from regard.errors import RegardError, shown
+from regard.errors import FileError, RegardError, shown
+from regard.files import write_whole
+from regard.foreign import RECORD_BYTES, read_bytes
 from regard.interop.languages import language_name
 from regard.metrics.scores import METRICS
 from regard.settings import read_json
+from regard.tasks.load import open_given
 from regard.tasks.run_files import read_metrics
 from regard.tasks.runs import METRICS_FILE, is_run
 
@@ -40,6 +45,12 @@ _PURPOSES = {
     "caption": _Purpose("image-to-text", "caption pictures", "pictures"),
     "forecast": _Purpose("time-series-forecasting", "forecast time series", "series"),
 }
+_TAGGING = _Purpose("token-classification", "tag the words of texts")
+_GENERATED = {
+    "translate": "the pocket corpus, which regard generates",
+    "caption": "the scenes corpus, which regard generates",
+}
+"""What a run without files was trained on."""
 _DATA_FILES = ("src", "tgt", "pairs", "text", "labelled", "images", "captions", "series")
 _USE = {
     "regard": 'import regard\n\nmodel = regard.load("{name}")',
@@ -49,6 +60,7 @@ _USE = {
         'batch = tokenizer(["..."], return_tensors="pt", padding=True)\n'
         "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
     ),
+    "onnxruntime": 'import onnxruntime\n\nsession = onnxruntime.InferenceSession("{name}/..")  # see config.json',
     "ctranslate2": 'import ctranslate2\n\ntranslator = ctranslate2.Translator("{name}")',
     "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}.argosmodel")',
 }
@@ -70,8 +82,9 @@ class CardFacts:
         return Languages(source=self.source or known.source, target=self.target or known.target)
 
 
-def model_card(bundle: OpenBundle, library: str, facts: CardFacts) -> str:
-    """The text of the card. library: the program that reads the files beside it."""
+def model_card(bundle: OpenBundle, library: str, facts: CardFacts, quantised: Quantised | None = None) -> str:
+    """The text of the card. library: the program that reads the files beside it. quantised: of weights that are written in 8 bits."""
+    quantised = quantised or quantised_record(bundle.files)
     config, languages = bundle.config, facts.languages(bundle)
     metrics, data = _of_run(bundle)
     scores = [name for name in METRICS if isinstance(metrics.get(name), int | float)]
@@ -79,12 +92,28 @@ def model_card(bundle: OpenBundle, library: str, facts: CardFacts) -> str:
         "language": [code for code in (languages.source, languages.target) if code] or None,
         "license": facts.licence,
         "library_name": library,
-        "pipeline_tag": _purpose(config.task).pipeline or None,
-        "tags": ["regard", config.task],
-        "model-index": _results(bundle.name, config.task, metrics, scores) if scores else None,
+        "pipeline_tag": _purpose(config).pipeline or None,
+        "tags": ["regard", config.task, *(["int8"] if quantised else [])],
+        "model-index": _results(bundle, metrics, scores) if scores else None,
     }
     yaml = "".join(f"{key}: {_yaml(value)}\n" for key, value in header.items() if value is not None)
-    return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data))
+    return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data, quantised))
+
+
+def card_of_copy(bundle: OpenBundle, facts: CardFacts) -> str:
+    """The card of a copy of a bundle: the one beside it, which may have been edited, if no other facts are given."""
+    if facts == CardFacts():
+        with suppress(OSError, FileError, UnicodeDecodeError):
+            return read_bytes(bundle.directory / CARD, RECORD_BYTES, root=bundle.directory).decode("utf-8")
+    return model_card(bundle, "regard", facts)
+
+
+def write_run_card(run: Path) -> None:
+    """Write the card of a finished run beside its best model, if there is none: a card may be edited."""
+    bundle = open_given(run)
+    path = bundle.directory / CARD
+    if not path.exists():
+        write_whole(path, model_card(bundle, "regard", CardFacts()))
 
 
 def _body(
@@ -95,8 +124,9 @@ def _body(
     metrics: Mapping[str, Any],
     scores: list[str],
     data: list[str],
+    quantised: Quantised | None,
 ) -> Iterator[str]:
-    config, purpose = bundle.config, _purpose(bundle.config.task)
+    config, purpose = bundle.config, _purpose(bundle.config)
     pair = [language_name(code) for code in (languages.source, languages.target) if code]
     yield f"# {_plain(bundle.name)}\n"
     between = f": {_plain(' to '.join(pair))}" if pair else ""
@@ -105,17 +135,22 @@ def _body(
     yield "| | |\n| --- | --- |"
     yield f"| network | {_network(config)} |"
     yield f"| parameters | {_parameters(config)} |"
+    if quantised is not None:
+        yield f"| weights | {_quantised(quantised)} |"
     yield f"| training {purpose.data} | {', '.join(data) or 'not recorded'} |"
     if isinstance(metrics.get("seconds"), int | float):
         yield f"| training time | {metrics['seconds'] / 60:,.1f} minutes, {metrics.get('steps') or '?'} steps |"
     yield f"| licence | {_plain(facts.licence or 'not stated: ask who gave you the model')} |\n"
     if scores:
-        yield f"## Scores on the {_plain(metrics.get('set') or 'test')} set\n"
+        before = ", before quantising" if quantised is not None else ""
+        yield f"## Scores on the {_plain(metrics.get('set') or 'test')} set{before}\n"
         yield "| score | value | signature |\n| --- | --- | --- |"
         signatures = metrics.get("signatures") or {}
         for name in scores:
             signature = signatures.get(name)
-            yield f"| {METRICS[name].heading} | {metrics[name]:.2f} | {f'`{_plain(signature)}`' if signature else ''} |"
+            row = METRICS[name]
+            value = f"{row.number(metrics[name])} {row.unit}".rstrip()
+            yield f"| {row.heading} | {value} | {f'`{_plain(signature)}`' if signature else ''} |"
         yield ""
     yield "## Limits\n"
     yield f"It knows the kind of {purpose.data} that it was trained on. Its answers to other {purpose.data} may look right and be wrong."
@@ -126,9 +161,11 @@ def _body(
     yield ""
 
 
-def _purpose(task: str) -> _Purpose:
-    """The words for a task; those of an extension's task are its name."""
-    return _PURPOSES.get(task, _Purpose("", task, "data"))
+def _purpose(config: BundleSettings) -> _Purpose:
+    """The words for the task of a bundle; those of an extension's task are its name."""
+    if getattr(config, "labels_of", "text") == "token":
+        return _TAGGING
+    return _PURPOSES.get(config.task, _Purpose("", config.task, "data"))
 
 
 def _of_run(bundle: OpenBundle) -> tuple[Mapping[str, Any], list[str]]:
@@ -138,23 +175,33 @@ def _of_run(bundle: OpenBundle) -> tuple[Mapping[str, Any], list[str]]:
         return {}, []
     try:
         data = read_json(run / "config.json").get("data")
-        files = [data[name] for name in _DATA_FILES if data.get(name)] if isinstance(data, dict) else []
+        files = _training_files(data) if isinstance(data, dict) else []
         metrics = read_metrics(run) if (run / METRICS_FILE).exists() else {}
     except RegardError:
         return {}, []
+    generated = _GENERATED.get(bundle.config.task)
+    if not files and generated is not None:
+        return metrics, [generated]
     return metrics, [f"`{_plain(Path(str(name)).name)}`" for name in files]
 
 
-def _results(name: str, task: str, metrics: Mapping[str, Any], scores: list[str]) -> list[dict[str, Any]]:
+def _training_files(data: Mapping[str, Any]) -> list[Any]:
+    """The files that a run's settings name, those of several corpora included."""
+    corpora = data.get("corpora")
+    tables = [data, *(corpora if isinstance(corpora, list) else [])]
+    return [table[name] for table in tables if isinstance(table, dict) for name in _DATA_FILES if table.get(name)]
+
+
+def _results(bundle: OpenBundle, metrics: Mapping[str, Any], scores: list[str]) -> list[dict[str, Any]]:
     """The results as the hub's `model-index` has them."""
     test_set = str(metrics.get("set") or "test")
     values = [{"type": score, "value": metrics[score], "name": METRICS[score].heading} for score in scores]
     result = {
-        "task": {"type": _purpose(task).pipeline or task},
+        "task": {"type": _purpose(bundle.config).pipeline or bundle.config.task},
         "dataset": {"name": test_set, "type": test_set},
         "metrics": values,
     }
-    return [{"name": name, "results": [result]}]
+    return [{"name": bundle.name, "results": [result]}]
 
 
 def _network(config: BundleSettings) -> str:
@@ -166,6 +213,17 @@ def _network(config: BundleSettings) -> str:
         if hasattr(model, name)
     ]
     return _plain(", ".join(facts))
+
+
+def _quantised(record: Quantised) -> str:
+    """How the weights are stored, and what that changed."""
+    before, after = (record.sizes[stored] for stored in ("float32", "int8"))
+    changes = [
+        f"{METRICS[name].heading} {values['float32']:.2f} to {values['int8']:.2f}"
+        for name, values in record.scores.items()
+    ]
+    judged = f"{record.sentences:,} sentences ({_plain(record.judged_on)}, beam {record.beam})"
+    return f"8 bits: {before:,} bytes became {after:,}; {', '.join(changes)} on {judged}"
 
 
 def _parameters(config: BundleSettings) -> str:

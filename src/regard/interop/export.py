@@ -17,15 +17,19 @@ from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import convert, obstacle
 from regard.bundle.manifest import write_manifest
 from regard.bundle.opened import FOR_RESUMING, OpenBundle
+from regard.bundle.quantised import is_quantised
 from regard.bundle.tensors import write_tensors
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, ConfigError, DiskError
-from regard.files import disk_errors, scratch_directory, to_json, whole_directory, whole_file
+from regard.files import check_place, disk_errors, scratch_directory, to_json, whole_directory, whole_file
 from regard.interop.argos import check_argos, write_argos
-from regard.interop.card import CARD, CardFacts, model_card
+from regard.interop.card import CARD, CardFacts, card_of_copy, model_card
+from regard.interop.hf_language import check_language_model, write_language_model
 from regard.interop.hugging_face import check_hugging_face, write_hugging_face
+from regard.interop.onnx_export import check_onnx, write_onnx
 from regard.interop.sentencepiece import write_spm_files
 from regard.tasks.load import open_given
+from regard.text.marked import MarksRecord, marks_of
 
 StoredPrecision = Literal["float32", "int8"]
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every entry: the same model gives the same bytes
@@ -92,16 +96,25 @@ def _exporter(to: str, out: Path, options: ExportOptions) -> Exporter:
             f"--precision {options.precision}: --to {to} has only {' and '.join(exporter.precisions)}; leave it out"
         )
     if not out.name.endswith(exporter.suffix):
-        raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {out}{exporter.suffix}")
+        others = {other.suffix for other in EXPORTS.values() if other.suffix}
+        stem = out.with_suffix("") if out.suffix in others else out
+        raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {stem}{exporter.suffix}")
+    refuse_taken(out)
+    return exporter
+
+
+def refuse_taken(out: Path) -> None:
+    """Refuse a place where something is, or where nothing can be written."""
     if out.exists() or out.is_symlink():
         raise DiskError(f"{out}: it is there already; choose another place, or delete it")
-    return exporter
+    check_place(out)
 
 
 def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
     exporter.write(bundle, directory, options)
     with disk_errors(directory):
-        card = model_card(bundle, exporter.library, options.facts)
+        is_copy = exporter.library == "regard"
+        card = card_of_copy(bundle, options.facts) if is_copy else model_card(bundle, exporter.library, options.facts)
         (directory / CARD).write_text(
             card, encoding="utf-8"
         )  # last: in a bundle it is not listed, so that it may be edited
@@ -133,22 +146,44 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / name).write_bytes(bundle.files.read(name, sys.maxsize))
         (directory / CONFIG).write_text(to_json(bundle.config.model_dump(mode="json")), encoding="utf-8")
-    write_tensors(directory / WEIGHTS, read_weights(bundle))
+        if is_quantised(bundle.files):
+            (directory / WEIGHTS).write_bytes(bundle.files.read(WEIGHTS, sys.maxsize))
+    if not is_quantised(bundle.files):
+        write_tensors(directory / WEIGHTS, read_weights(bundle))
     write_manifest(directory)
 
 
 def _check_ctranslate2(bundle: OpenBundle, options: ExportOptions) -> None:
-    refuse_other_tasks(bundle, "ct2")
+    _refuse_other_tasks(bundle, "ct2", "translate")
+    _refuse_obstacle(bundle)
+
+
+def _refuse_obstacle(bundle: OpenBundle) -> None:
+    """Refuse a translator that CTranslate2 cannot run."""
+    _refuse_marks(bundle)
     why = obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be exported for CTranslate2: {why}")
 
 
-def refuse_other_tasks(bundle: OpenBundle, to: str) -> None:
-    """Refuse a model that does not translate."""
-    if bundle.config.task != "translate":
+def _refuse_marks(bundle: OpenBundle) -> None:
+    """Refuse a model whose texts need marks around them: the programs that read sentencepiece models put none."""
+    tokenizers = bundle.tokenizers
+    source, target = tokenizers.source, tokenizers.target
+    if any(marks_of(tokenizer) != MarksRecord() for tokenizer in (source, target)):
         raise BundleError(
-            f"{bundle.directory}: its task is to {bundle.config.task}, and --to {to} is for models that translate; "
+            f"{bundle.directory}: it was imported, and its texts have marks around them that other programs would not put; "
+            "export what you import from there"
+        )
+    if source.vocabulary.marks.end != target.vocabulary.marks.end:
+        raise BundleError(f"{bundle.directory}: its sources and its outputs have different end marks; use --to zip")
+
+
+def _refuse_other_tasks(bundle: OpenBundle, to: str, *tasks: str) -> None:
+    """Refuse a model whose task a format has no place for."""
+    if bundle.config.task not in tasks:
+        raise BundleError(
+            f"{bundle.directory}: its task is to {bundle.config.task}, and --to {to} is for models that {' or '.join(tasks)}; "
             "use --to safetensors or zip"
         )
 
@@ -159,7 +194,8 @@ def _write_ctranslate2(bundle: OpenBundle, directory: Path, options: ExportOptio
 
 
 def _check_argos(bundle: OpenBundle, options: ExportOptions) -> None:
-    _check_ctranslate2(bundle, options)
+    _refuse_other_tasks(bundle, "argos", "translate")
+    _refuse_obstacle(bundle)
     check_argos(bundle, options.facts.languages(bundle))
 
 
@@ -168,12 +204,24 @@ def _write_argos(bundle: OpenBundle, directory: Path, options: ExportOptions) ->
 
 
 def _check_hugging_face(bundle: OpenBundle, options: ExportOptions) -> None:
-    refuse_other_tasks(bundle, "hf")
-    check_hugging_face(bundle)
+    _refuse_other_tasks(bundle, "hf", "translate", "generate")
+    check = check_language_model if bundle.config.task == "generate" else check_hugging_face
+    check(bundle)
 
 
 def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
-    write_hugging_face(bundle, directory)
+    write = write_language_model if bundle.config.task == "generate" else write_hugging_face
+    write(bundle, directory)
+
+
+def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
+    _refuse_other_tasks(bundle, "onnx", "translate", "generate", "classify")
+    _refuse_marks(bundle)
+    check_onnx(bundle)
+
+
+def _write_onnx(bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
+    write_onnx(bundle, directory)
 
 
 EXPORTS: dict[str, Exporter] = {
@@ -184,6 +232,7 @@ EXPORTS: dict[str, Exporter] = {
         library="ctranslate2",
         precisions=("float32", "int8"),
     ),
+    "onnx": Exporter(check=_check_onnx, write=_write_onnx, library="onnxruntime"),
     "argos": Exporter(
         check=_check_argos,
         write=_write_argos,

@@ -26,7 +26,7 @@ EPSILON = 1e-5
 """The epsilon of the norms of Marian and Pegasus."""
 NEVER = -1e9
 """The output bias of a token that is never generated."""
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "swish"}
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "swish"}
 
 
 def check_hugging_face(bundle: OpenBundle) -> None:
@@ -67,7 +67,7 @@ def _obstacle(model: Any) -> str | None:
         return "Marian and Pegasus read the end mark of a source; train with model.source_end = true"
     if model.embedding_norm:
         return "Marian and Pegasus have no norm after the embeddings; train with model.embedding_norm = false"
-    if model.activation not in _ACTIVATIONS:
+    if model.activation not in ACTIVATIONS:
         return f"Marian and Pegasus have no model.activation {model.activation!r}; train with model.activation = 'silu'"
     return None
 
@@ -101,7 +101,7 @@ def _config(bundle: OpenBundle, rows: int) -> dict[str, Any]:
         "decoder_attention_heads": model.heads,
         "encoder_ffn_dim": model.feed_forward,
         "decoder_ffn_dim": model.feed_forward,
-        "activation_function": _ACTIVATIONS[model.activation],
+        "activation_function": ACTIVATIONS[model.activation],
         "dropout": model.dropout,
         "activation_dropout": model.dropout,
         "attention_dropout": 0.0,

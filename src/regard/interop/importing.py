@@ -10,57 +10,92 @@ from pathlib import Path
 from regard.activity import activity
 from regard.bundle.archive import open_archive
 from regard.bundle.config import Languages
+from regard.bundle.manifest import MANIFEST
 from regard.errors import BundleError, DiskError
 from regard.files import scratch_directory, whole_directory
 from regard.interop.argos import METADATA, MODEL, TOKENIZER
 from regard.interop.bart_family import import_bart_family
+from regard.interop.bert import import_bert
 from regard.interop.ct2_file import MODEL as CT2_FILE
 from regard.interop.ct2_import import import_ctranslate2
 from regard.interop.foreign_config import ForeignConfig
-from regard.interop.imported import ImportedModel
+from regard.interop.gpt2 import import_gpt2
+from regard.interop.hub import fetched_model, is_hub_name
+from regard.interop.imported import ImportedModel, ImportOptions
 from regard.interop.t5 import import_t5
+from regard.interop.vit import import_vit
 
-Importer = Callable[[Path, ForeignConfig, Languages], ImportedModel]
+Importer = Callable[[Path, ForeignConfig, ImportOptions], ImportedModel]
 
 IMPORTERS: dict[str, Importer] = {
     "marian": import_bart_family,
     "pegasus": import_bart_family,
+    "bart": import_bart_family,
+    "mbart": import_bart_family,
     "t5": import_t5,
     "mt5": import_t5,
+    "gpt2": import_gpt2,
+    "bert": import_bert,
+    "vit": import_vit,
 }
 """Hugging Face's `model_type` -> how such a directory is read."""
 
 
-def import_model(path: str | Path, out: str | Path, languages: Languages | None = None) -> None:
-    """Read the model at `path` and write it as a bundle to `out`, which must not exist."""
+def import_model(path: str | Path, out: str | Path, options: ImportOptions | None = None) -> ImportedModel:
+    """Read the model at `path`, write it as a bundle to `out`, which must not exist, and return it."""
     directory, place = Path(path), Path(out)
-    if place.exists() or place.is_symlink():
-        raise DiskError(f"{place}: it is there already; choose another place, or delete it")
+    refuse_existing(place)
     with activity("reading the model"):
-        model = _read(directory, place, languages or Languages())
+        model = _read(directory, place, options or ImportOptions())
     with activity(f"writing {place.name}"), whole_directory(place) as staging:
         model.write(staging)
+    return model
 
 
-def _read(path: Path, place: Path, languages: Languages) -> ImportedModel:
+def import_any(path: str | Path, out: str | Path, options: ImportOptions, revision: str | None = None) -> ImportedModel:
+    """`import_model`, where a path that does not exist may be the name of a model of the hub."""
+    name = str(path)
+    if Path(path).exists() or not is_hub_name(name):
+        if revision is not None:
+            raise BundleError(f"{path}: --revision {revision} is of a model of the hub, OWNER/NAME; leave it out")
+        return import_model(path, out, options)
+    refuse_existing(Path(out))
+    with fetched_model(name, Path(out), revision) as directory:
+        try:
+            return import_model(directory, out, options)
+        except BundleError as error:
+            raise BundleError(str(error).replace(str(directory), name)) from None
+
+
+def refuse_existing(place: Path) -> None:
+    """Refuse to write where something is."""
+    if place.exists() or place.is_symlink():
+        raise DiskError(f"{place}: it is there already; choose another place, or delete it")
+
+
+def _read(path: Path, place: Path, options: ImportOptions) -> ImportedModel:
     """The model at a path; `place`: where an archive may be unpacked beside."""
     if path.is_file():
         with open_archive(path) as archive, scratch_directory(place) as scratch:
             archive.unpack([entry.filename for entry in archive.entries], scratch)
-            return _read_argos(path, scratch, languages)
+            return _read_argos(path, scratch, options.languages)
     if not path.is_dir():
         raise BundleError(f"{path}: no such directory; give the directory of a model, or an .argosmodel file")
     if (path / METADATA).exists() and (path / MODEL).is_dir():
-        return _read_package(path, languages)
+        return _read_package(path, options.languages)
     if (path / CT2_FILE).exists():
-        return import_ctranslate2(path, _spm_files(path), languages)
+        return import_ctranslate2(path, _spm_files(path), options.languages)
+    if (path / MANIFEST).exists():
+        raise BundleError(
+            f"{path}: a bundle of regard already; use it as it is (from the hub: regard pull OWNER/NAME OUT)"
+        )
     config = ForeignConfig.read(path / "config.json")
     kind = config.get("model_type", str, "")
     if kind not in IMPORTERS:
         raise BundleError(
             f"{config.path}: model_type = {kind!r}: not one of {', '.join(IMPORTERS)}, the models that can be imported"
         )
-    return IMPORTERS[kind](path, config, languages)
+    return IMPORTERS[kind](path, config, options)
 
 
 def _read_argos(path: Path, scratch: Path, languages: Languages) -> ImportedModel:

@@ -24,3 +24,9 @@ def stack_names(side: str, depth: int, *, last_norm: bool) -> Iterator[tuple[str
         yield from block_names(side, number)
     if last_norm:
         yield f"model.{side}.layer_norm", f"{side}_norm"
+
+
+def embedding_norm_names(side: str, *, there: bool) -> Iterator[tuple[str, str]]:
+    """(their name, our name) of the norm after the embeddings, which BART and mBART have."""
+    if there:
+        yield f"model.{side}.layernorm_embedding", f"{'source' if side == 'encoder' else 'target'}.norm"

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.bundle.config import Languages
 from regard.interop.foreign_config import ForeignConfig, is_barred, mark_of
 from regard.interop.foreign_tokenizers import read_tokenizers
 from regard.interop.foreign_weights import ForeignWeights
-from regard.interop.imported import ImportedModel, bundle_config, expected_shapes, tokenizer_of
+from regard.interop.imported import ImportedModel, ImportOptions, bundle_config, expected_shapes, tokenizer_of
 from regard.interop.vocabularies import arranged
 from regard.models.config import TransformerConfig
 from regard.models.shapes import RELATIVE_BUCKETS
@@ -27,7 +26,7 @@ _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 _TIED = ("embed_tokens.weight", "lm_head.weight", "shared.weight")
 
 
-def import_t5(directory: Path, config: ForeignConfig, languages: Languages) -> ImportedModel:
+def import_t5(directory: Path, config: ForeignConfig, options: ImportOptions) -> ImportedModel:
     """The translator in a directory of T5 or mT5."""
     model_type = config.need("model_type", str)
     weights = ForeignWeights(directory)
@@ -51,7 +50,7 @@ def import_t5(directory: Path, config: ForeignConfig, languages: Languages) -> I
         silent=tokenizer.silent,
     )
     size = len(arrangement.record.pieces)
-    bundle = bundle_config(config.path, {**_settings(config), "tie": tied}, (size, size), True, languages)
+    bundle = bundle_config(config.path, {**_settings(config), "tie": tied}, (size, size), True, options.languages)
     model, expected = bundle.model, expected_shapes(bundle)
     assert isinstance(model, TransformerConfig)
     names = dict(_names(model))

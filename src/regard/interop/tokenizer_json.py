@@ -21,11 +21,22 @@ _SPACES = (
 _FORMS = {"nfc": "NFC", "nfkc": "NFKC"}
 
 
-def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The content of the file for a tokenizer of subwords or characters."""
+def tokenizer_json(tokenizer: Tokenizer, *, language_model: bool = False) -> dict[str, Any]:
+    """The content of the file for a tokenizer of subwords or characters.
+
+    language_model: texts of several lines, that begin with the unknown mark in place of ending with the end mark, and no padding.
+    """
     pieces = tokenizer.vocabulary.pieces
     marks_first = tokenizer.kind != "char"  # a space mark before the first word too
-    special = [(Vocabulary.EOS, END), (Vocabulary.UNK, UNKNOWN), (tokenizer.vocabulary.pad, PAD)]
+    special = [(Vocabulary.EOS, END), (Vocabulary.UNK, UNKNOWN)]
+    mark, place = (UNKNOWN, Vocabulary.UNK) if language_model else (END, Vocabulary.EOS)
+    if language_model:
+        pieces = pieces[:-1]
+    else:
+        special.append((tokenizer.vocabulary.pad, PAD))
+    marked: dict[str, Any] = {"SpecialToken": {"id": mark, "type_id": 0}}
+    single: list[dict[str, Any]] = [{"Sequence": {"id": "A", "type_id": 0}}]
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 0}}]
     return {
         "version": "1.0",
         "truncation": None,
@@ -42,17 +53,13 @@ def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
             }
             for index, piece in special
         ],
-        "normalizer": {"type": "Sequence", "normalizers": [*_normalizers(tokenizer, marks_first)]},
+        "normalizer": exported_normalizers(tokenizer.form, tokenizer.lowercase, marks_first, lines=language_model),
         "pre_tokenizer": None,
         "post_processor": {
             "type": "TemplateProcessing",
-            "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": END, "type_id": 0}}],
-            "pair": [
-                {"Sequence": {"id": "A", "type_id": 0}},
-                {"Sequence": {"id": "B", "type_id": 0}},
-                {"SpecialToken": {"id": END, "type_id": 0}},
-            ],
-            "special_tokens": {END: {"id": END, "ids": [Vocabulary.EOS], "tokens": [END]}},
+            "single": [marked, *single] if language_model else [*single, marked],
+            "pair": [marked, *pair] if language_model else [*pair, marked],
+            "special_tokens": {mark: {"id": mark, "ids": [place], "tokens": [mark]}},
         },
         "decoder": {
             "type": "Sequence",
@@ -60,6 +67,7 @@ def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
                 {"type": "Replace", "pattern": {"String": SPACE_MARK}, "content": " "},
                 {"type": "ByteFallback"},
                 {"type": "Fuse"},
+                *([_DECODED_LINE] if language_model and marks_first else []),
                 {"type": "Strip", "content": " ", "start": int(marks_first), "stop": 0},
             ],
         },
@@ -67,21 +75,39 @@ def tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
     }
 
 
-def _normalizers(tokenizer: Tokenizer, marks_first: bool) -> Iterator[dict[str, Any]]:
+_DECODED_LINE = {"type": "Replace", "pattern": {"String": "\n "}, "content": "\n"}
+
+
+def exported_normalizers(form: str, lowercase: bool, marks_first: bool, *, lines: bool = False) -> dict[str, Any]:
+    """regard's normalisation and its space marks, as the file has them. marks_first: a space mark before the first word too.
+
+    lines: texts have several lines, each normalised by itself.
+    """
+    return {"type": "Sequence", "normalizers": [*_normalizers(form, lowercase, marks_first, lines)]}
+
+
+def _normalizers(form: str, lowercase: bool, marks_first: bool, lines: bool) -> Iterator[dict[str, Any]]:
     """regard's normalisation, step by step, and the space marks."""
-    form = tokenizer.form
     yield _replaced(_DROPPED, "")
     if form in _FORMS:
         yield {"type": _FORMS[form]}
-    if tokenizer.lowercase:
+    if lowercase:
         yield {"type": "Lowercase"}
         if form in _FORMS:
             yield {"type": _FORMS[form]}
     yield {"type": "Replace", "pattern": {"String": SPACE_MARK}, "content": "_"}
-    yield _replaced(_SPACES, " ")
-    yield {"type": "Strip", "strip_left": True, "strip_right": True}
-    if marks_first:
-        yield {"type": "Prepend", "prepend": SPACE_MARK}
+    if lines:
+        yield _replaced(_SPACES.replace(r"\n", ""), " ")
+        yield _replaced(r" *\n *", "\n")
+        yield _replaced(r"\A +| +\z", "")
+        if marks_first:
+            yield _replaced(r"\n(?=[^\n])", f"\n{SPACE_MARK}")
+            yield _replaced(r"\A(?=[^\n])", SPACE_MARK)
+    else:
+        yield _replaced(_SPACES, " ")
+        yield {"type": "Strip", "strip_left": True, "strip_right": True}
+        if marks_first:
+            yield {"type": "Prepend", "prepend": SPACE_MARK}
     yield {"type": "Replace", "pattern": {"String": " "}, "content": SPACE_MARK}
 
 
@@ -95,7 +121,8 @@ def _model(tokenizer: Tokenizer, pieces: Sequence[str]) -> dict[str, Any]:
         assert model is not None
         scored = scored_pieces(model)
         vocabulary = [[piece, score] for piece, score in zip(*scored, strict=True)]
-        return {"type": "Unigram", "unk_id": Vocabulary.UNK, "vocab": [*vocabulary, [PAD, 0.0]], "byte_fallback": True}
+        vocabulary += [[piece, 0.0] for piece in pieces[len(vocabulary) :]]  # padding, if it is there
+        return {"type": "Unigram", "unk_id": Vocabulary.UNK, "vocab": vocabulary, "byte_fallback": True}
     if tokenizer.kind not in ("bpe", "char"):
         raise BundleError(f"text.kind {tokenizer.kind!r} has no form in tokenizer.json; train with text.kind = 'bpe'")
     return {

@@ -38,16 +38,28 @@ class Arrangement:
 
 
 def arranged(
-    where: str, pieces: Sequence[str], *, end: int, unknown: int, start: int, barred: int | None, silent: Sequence[str]
+    where: str,
+    pieces: Sequence[str],
+    *,
+    end: int,
+    unknown: int | None,
+    start: int,
+    barred: int | None,
+    silent: Sequence[str],
 ) -> Arrangement:
     """The arrangement of a vocabulary. barred: the id of padding, if it is never generated: then it has no output here either.
 
-    silent: the pieces that are no text.
+    unknown: None: every text has pieces, so an ordinary piece is in the place of the unknown mark. silent: the pieces that are no text.
     """
     size = len(pieces)
+    if unknown is None:
+        nothing = frozenset(silent)
+        unknown = next((index for index, piece in enumerate(pieces) if piece not in nothing and index != end), size)
     for name, index in (("eos_token_id", end), ("unk_token_id", unknown), ("decoder_start_token_id", start)):
         if not 0 <= index < size:
-            raise BundleError(f"{where}: {name} = {index} is outside of the vocabulary of {size} pieces")
+            raise BundleError(
+                f"{where}: {name} = {index} is outside of the vocabulary of {size} pieces; save the model again"
+            )
     if end == unknown or barred in (end, unknown):
         raise BundleError(f"{where}: its end mark, unknown mark and padding are not three different pieces")
     order = [end, unknown, *(index for index in range(size) if index not in (end, unknown, barred))]

@@ -254,7 +254,7 @@ _ROWS = (
     Metric("mae", "MAE", "lower", "forecasts", digits=3, card="MAE", card_note="standardised values"),
     Metric("smape", "sMAPE", "lower", "forecasts", unit="%", digits=1, highest=2.0, card="sMAPE"),
     Metric(
-        "mase", "MASE", "lower", "forecasts", digits=3, card="MASE", card_note="below 1: better than seasonal naive"
+        "mase", "MASE", "lower", "forecasts", digits=3, card="MASE", card_note="1: the seasonal naive error in training"
     ),
     Metric(
         "coverage",

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from regard.layers.dropout import Dropout
 from regard.layers.embedding import token_embedding
+from regard.layers.linear import Linear
 from regard.layers.pooling import POOLINGS
 from regard.layers.roles import Role
 from regard.models.blocks import encoder_blocks, last_norm, relative_bias, rotary_positions, run_encoder, token_front
@@ -185,7 +186,9 @@ class EncoderOnly(ClassifierNetwork):
         self.encoder_bias = relative_bias(config, bidirectional=True)
         self.encoder = encoder_blocks(config, rotary_positions(config))
         self.encoder_norm = last_norm(config)
+        self.pooler = Linear(config.width, config.width) if config.pooler else None
         self.output = output_weights(labels, config.width)
+        self.output_bias = nn.Parameter(torch.zeros(labels)) if config.output_bias else None
         self.dropout = Dropout(config.dropout)
 
     def hidden(
@@ -197,8 +200,16 @@ class EncoderOnly(ClassifierNetwork):
         x, real = self.source(source, within(probe, "encoder"))
         x, _ = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
         x = self.encoder_norm(x)
-        dropped: Tensor = self.dropout(x if self.tagging else POOLINGS[self.pooling](x, real)[:, None])
+        if not self.tagging:
+            x = POOLINGS[self.pooling](x, real)[:, None]
+        if self.pooler is not None:
+            x = torch.tanh(self.pooler(x))
+        dropped: Tensor = self.dropout(x)
         return dropped
+
+    def output_offsets(self) -> Float[Tensor, " L"] | None:
+        """The bias of the labels; None: they have none."""
+        return self.output_bias
 
     def output_table(self) -> Float[Tensor, "L D"]:
         """The weights of the labels."""

@@ -46,8 +46,7 @@ class ForecastNetwork(nn.Module, ABC):
     ) -> Float[Tensor, "B H O"]:
         """The values and quantiles, [B, H, 1 + Q]. With the true future, a network that writes step by step reads it (teacher forcing)."""
         effect = self._effect(past, known)
-        residual = past if effect is None else past - effect[:, : self.context]
-        centre, scale = instance_statistics(residual, self.instance_norm)
+        residual, centre, scale = self._normalised(past, effect)
         if future is not None:
             future = future if effect is None else future - effect[:, self.context :]
             future = (future - centre) / scale
@@ -57,6 +56,21 @@ class ForecastNetwork(nn.Module, ABC):
         value = value * scale + centre
         value = value if effect is None else value + effect[:, self.context :]
         return torch.cat([value[..., None], value.detach()[..., None] + distance * scale.detach()[..., None]], dim=-1)
+
+    def window_scale(
+        self, past: Float[Tensor, "B L"], known: Float[Tensor, "B LH F"] | None = None
+    ) -> Float[Tensor, " B"]:
+        """The unit in which each window is normalised; 1 where it is not divided."""
+        scale: Tensor = self._normalised(past, self._effect(past, known))[2][:, 0]
+        return scale
+
+    def _normalised(
+        self, past: Float[Tensor, "B L"], effect: Float[Tensor, "B LH"] | None
+    ) -> tuple[Float[Tensor, "B L"], Float[Tensor, "B 1"], Float[Tensor, "B 1"]]:
+        """The past without the effect of known columns, and the centre and scale of the window."""
+        residual = past if effect is None else past - effect[:, : self.context]
+        centre, scale = instance_statistics(residual, self.instance_norm)
+        return residual, centre, scale
 
     def _effect(
         self, past: Float[Tensor, "B L"], known: Float[Tensor, "B LH F"] | None

@@ -97,6 +97,10 @@ def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shap
     if not isinstance(config, ClassifierTransformerConfig) or not _is_known(config):
         return None
     shapes: Shapes = {"source.embedding.weight": (vocabulary, config.width), "output": (labels, config.width)}
+    if config.pooler:
+        shapes |= dict(_linear("pooler", config.width, config.width))
+    if config.output_bias:
+        shapes["output_bias"] = (labels,)
     return shapes | dict(_stack(config, "encoder", "source"))
 
 

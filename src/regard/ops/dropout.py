@@ -34,8 +34,11 @@ class _ByteDropout(torch.autograd.Function):
         kept = words.view(torch.uint8).clamp_(threshold - 1, threshold).sub_(threshold - 1)
         kept = kept[: x.numel()].view(x.shape)
         scale = LEVELS / (LEVELS - threshold)
-        # In float32 the scaled mask is kept, which saves two passes and changes no bit; in bfloat16 the scale would be rounded.
-        mask, ctx.scale = (kept, scale) if x.dtype == torch.bfloat16 else (kept.to(x.dtype).mul_(scale), None)
+        # The mask is kept in the type of x: a product of two types casts one of them first, and the backward pass would cast it again.
+        # In float32 it is kept scaled, which saves two passes and changes no bit; in bfloat16 the scale would be rounded.
+        mask, ctx.scale = kept.to(x.dtype), scale
+        if x.dtype != torch.bfloat16:
+            mask, ctx.scale = mask.mul_(scale), None
         ctx.save_for_backward(mask)
         return _masked(x, mask, ctx.scale)
 

@@ -16,13 +16,17 @@ from typing import Any, TypeVar, get_args
 from regard.errors import ConfigError, FileError, TextError
 from regard.files import to_json, write_whole
 from regard.foreign import parse_json, read_bytes, refuse_exhausted
+from regard.settings import Record
+from regard.text.byte_bpe import BYTE_BPE_SUFFIX, ByteBpeRecord, ByteBpeTokenizer
 from regard.text.char import CharTokenizer, learn_char
 from regard.text.config import LEARNED, Kind, OneTextConfig, TextConfig
 from regard.text.imported import PIECES_SUFFIX, ImportedSentencePiece, VocabularyRecord
+from regard.text.marked import MarksRecord, marked, marks_of
 from regard.text.normalise import Form, normalise
 from regard.text.subword import FIXED_PIECES, SMALLEST, SubwordTokenizer, learn_subword
 from regard.text.tokenizer import Tokenizer
 from regard.text.word import WordTokenizer, count_words, learn_word
+from regard.text.wordpiece import WORDPIECE_SUFFIX, WordPieceRecord, WordPieceTokenizer
 
 CONFIG_FILE = "tokenizer.json"
 _FORMAT = 1
@@ -39,7 +43,7 @@ Reader = Callable[[str, int], bytes]
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """The source and the target tokeniser; the same object if `joint`."""
+    """The source and the target tokeniser; if `joint`, of one vocabulary, and the same object but for the marks around a text."""
 
     source: Tokenizer
     target: Tokenizer
@@ -105,8 +109,15 @@ def save_tokenizers(pair: TokenizerPair, directory: Path) -> None:
         for suffix, content in tokenizer.files().items():
             write_whole(directory / f"{name}{suffix}", content)
     kind, form, lowercase = pair.source.kind, pair.source.form, pair.source.lowercase
-    settings = {"format": _FORMAT, "kind": kind, "joint": pair.joint, "form": form, "lowercase": lowercase}
-    write_whole(directory / CONFIG_FILE, to_json(settings))
+    settings: dict[str, Any] = {
+        "format": _FORMAT,
+        "kind": kind,
+        "joint": pair.joint,
+        "form": form,
+        "lowercase": lowercase,
+    }
+    marks = _marks(pair)
+    write_whole(directory / CONFIG_FILE, to_json(settings | ({"marks": marks} if marks else {})))
 
 
 def tokenizers_fingerprint(pair: TokenizerPair | None) -> dict[str, str]:
@@ -118,6 +129,9 @@ def tokenizers_fingerprint(pair: TokenizerPair | None) -> dict[str, str]:
         settings = [name, tokenizer.kind, tokenizer.form, tokenizer.lowercase]
         for part in (json.dumps(settings).encode(), *tokenizer.files().values()):
             digest.update(hashlib.sha256(part).digest())
+    marks = _marks(pair)
+    if marks:
+        digest.update(json.dumps(marks).encode())
     return {"tokenizers": digest.hexdigest()}
 
 
@@ -128,15 +142,27 @@ def load_tokenizers(directory: Path, read: Reader | None = None) -> TokenizerPai
     """
     files = _Files(directory, read or (lambda name, limit: _content(directory, name, limit)))
     settings = _settings(files)
-    if settings["joint"]:
-        tokenizer = _loaded(files, "joint", settings)
-        return TokenizerPair(tokenizer, tokenizer, joint=True)
-    return TokenizerPair(_loaded(files, "source", settings), _loaded(files, "target", settings), joint=False)
+    joint = settings["joint"]
+    source = _loaded(files, "joint" if joint else "source", settings)
+    target = source if joint else _loaded(files, "target", settings)
+    try:
+        source_marks, target_marks = (MarksRecord.parse(settings[side], side) for side in ("source", "target"))
+        marked_source = marked(source, source_marks)
+        same = source is target and source_marks == target_marks
+        return TokenizerPair(marked_source, marked_source if same else marked(target, target_marks), joint=joint)
+    except (TextError, ConfigError) as error:
+        raise TextError(f"{directory / CONFIG_FILE}: marks: {error}; {_ADVICE}") from None
 
 
 def read_tokenizer_settings(directory: Path, read: Reader) -> dict[str, Any]:
     """The content of `tokenizer.json`: the kind of the tokenisers and their settings."""
     return _settings(_Files(directory, read))
+
+
+def _marks(pair: TokenizerPair) -> dict[str, Any]:
+    """The pieces around the texts of each side, for `tokenizer.json`; empty for most."""
+    sides = {side: marks_of(tokenizer) for side, tokenizer in (("source", pair.source), ("target", pair.target))}
+    return {side: marks.model_dump(mode="json") for side, marks in sides.items() if marks != MarksRecord()}
 
 
 def _named(pair: TokenizerPair) -> dict[str, Tokenizer]:
@@ -195,13 +221,16 @@ def _settings(files: _Files) -> dict[str, Any]:
         if settings.get(key) not in values:
             choice = ", ".join(json.dumps(value) for value in values)
             raise TextError(f"{path}: {key} = {json.dumps(settings.get(key))} is not one of {choice}; {_ADVICE}")
-    return {key: settings[key] for key in expected}
+    marks = settings.get("marks", {})
+    if not isinstance(marks, dict) or not marks.keys() <= {"source", "target"}:
+        raise TextError(f"{path}: marks = {json.dumps(marks)} is not the marks of source and target; {_ADVICE}")
+    return {**{key: settings[key] for key in expected}, **{side: marks.get(side, {}) for side in ("source", "target")}}
 
 
 def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
     kind, form, lowercase = settings["kind"], settings["form"], settings["lowercase"]
-    if kind == "sentencepiece":
-        return _imported(files, name)
+    if kind in _IMPORTED:
+        return _imported(files, name, kind)
     listed = kind in ("word", "char")
     file = f"{name}{'.vocab.json' if listed else '.spm'}"
     content: Any = files.strings(file) if listed else files.read(file, MODEL_BYTES)
@@ -215,11 +244,25 @@ def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
         raise TextError(f"{files.directory / file}: {error}; {_ADVICE}") from None
 
 
-def _imported(files: _Files, name: str) -> Tokenizer:
-    file = f"{name}{PIECES_SUFFIX}"
+_IMPORTED: dict[str, tuple[str, type[Record]]] = {
+    "sentencepiece": (PIECES_SUFFIX, VocabularyRecord),
+    "byte_bpe": (BYTE_BPE_SUFFIX, ByteBpeRecord),
+    "wordpiece": (WORDPIECE_SUFFIX, WordPieceRecord),
+}
+"""Kind of an imported tokeniser -> the suffix of its record, and the class of that."""
+
+
+def _imported(files: _Files, name: str, kind: str) -> Tokenizer:
+    suffix, form = _IMPORTED[kind]
+    file = f"{name}{suffix}"
     try:
-        pieces = VocabularyRecord.parse(files.json(file), str(files.directory / file))
-        return ImportedSentencePiece(files.read(f"{name}.spm", MODEL_BYTES), pieces)
+        record = form.parse(files.json(file), str(files.directory / file))
+        if isinstance(record, ByteBpeRecord):
+            return ByteBpeTokenizer(record)
+        if isinstance(record, WordPieceRecord):
+            return WordPieceTokenizer(record)
+        assert isinstance(record, VocabularyRecord)
+        return ImportedSentencePiece(files.read(f"{name}.spm", MODEL_BYTES), record)
     except (TextError, ConfigError) as error:
         raise TextError(f"{files.directory / name}: {error}; {_ADVICE}") from None
 

@@ -23,6 +23,7 @@ class CharTokenizer:
     """A tokeniser whose pieces are the characters of a fixed list, and bytes."""
 
     kind = "char"
+    keeps_lines = False
 
     def __init__(self, characters: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> None:
         self.form: Form = form

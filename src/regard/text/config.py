@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from regard.settings import Settings
 from regard.text.normalise import Form
 
-Kind = Literal["bpe", "unigram", "word", "char", "sentencepiece"]
+Kind = Literal["bpe", "unigram", "word", "char", "sentencepiece", "byte_bpe", "wordpiece"]
 LEARNED: tuple[Kind, ...] = ("bpe", "unigram", "word", "char")
 """The kinds that are learned from text. The others come with a model that was imported."""
 
@@ -16,7 +16,7 @@ class OneTextConfig(Settings):
     """The tokenisation of one language."""
 
     kind: Kind = "bpe"
-    """The pieces of text: subwords by merging (bpe) or by pruning (unigram), words, characters; sentencepiece: those of an import."""
+    """The pieces of text: subwords by merging (bpe) or by pruning (unigram), words, characters; or those of an imported model."""
     vocabulary: int = Field(default=8000, ge=1)
     """Size of the vocabulary without padding; smaller if the corpus has too few pieces. Subwords need at least 300."""
     form: Form = "nfc"

@@ -41,6 +41,7 @@ class ImportedSentencePiece:
     kind: Kind = "sentencepiece"
     form: Form = "none"
     lowercase = False
+    keeps_lines = False
 
     def __init__(self, model: bytes, record: VocabularyRecord) -> None:
         import sentencepiece

@@ -78,6 +78,13 @@ def _formed(text: str, form: Form) -> str:
     return unicodedata.normalize(name, text)
 
 
+def decomposed(text: str) -> str:
+    """The NFD form, in linear time: of many combining marks in a row the first `LONGEST_RUN` are kept."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFD", text if len(text) <= LONGEST_RUN else _shorten_runs(text))
+
+
 def _shorten_runs(text: str) -> str:
     """The text with at most `LONGEST_RUN` combining marks in a row; the others are dropped."""
     if all(len(word) <= LONGEST_RUN for word in text.split()):

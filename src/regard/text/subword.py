@@ -36,6 +36,8 @@ _PROBE = "The 3 words “naïve”, 中文 and 🙂 <0x41>."
 class SubwordTokenizer:
     """A sentencepiece model with our own normalisation and decoding."""
 
+    keeps_lines = False
+
     def __init__(self, model: bytes, kind: Kind, form: Form = "nfc", lowercase: bool = False) -> None:
         """`model` is the content of a `.spm` file. A `TextError` says what is wrong with it."""
         import sentencepiece

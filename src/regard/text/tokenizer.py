@@ -20,7 +20,7 @@ class Tokenizer(Protocol):
 
     @property
     def kind(self) -> str:
-        """`bpe`, `unigram`, `word` or `char`."""
+        """`bpe`, `unigram`, `word` or `char`, or that of an imported one."""
         ...
 
     @property
@@ -31,6 +31,11 @@ class Tokenizer(Protocol):
     @property
     def lowercase(self) -> bool:
         """Whether `normalise` lowercases."""
+        ...
+
+    @property
+    def keeps_lines(self) -> bool:
+        """Whether `encode` reads a text of several lines as one, and its pieces keep spaces and line breaks."""
         ...
 
     @property

@@ -2,11 +2,12 @@
 
 All tokenisers share the same conventions: the end mark is 0, the unknown mark is 1, padding is last; `▁` is a space; `<0x00>` to
 `<0xFF>` are single bytes of UTF-8. Decoding is therefore the same for all. The names of the marks are `</s>`, `<unk>` and `<pad>`; an
-imported vocabulary may have others, and further pieces without text. It does not know how text is segmented.
+imported vocabulary may have others, further pieces without text, and spellings of its own. It does not know how text is segmented.
 """
 
 import re
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from regard.errors import TextError
@@ -39,8 +40,14 @@ class Vocabulary:
     EOS = 0
     UNK = 1
 
-    def __init__(self, pieces: Sequence[str], marks: Marks = Marks(), silent: Collection[str] = ()) -> None:  # noqa: B008
-        """silent: pieces that are decoded to nothing."""
+    def __init__(
+        self,
+        pieces: Sequence[str],
+        marks: Marks = Marks(),  # noqa: B008
+        silent: Collection[str] = (),
+        spellings: Sequence[str] | None = None,
+    ) -> None:
+        """silent: pieces that are decoded to nothing. spellings: the text of each piece, where the conventions above do not hold."""
         self.pieces = tuple(pieces)
         self.marks = marks
         self._ids = {piece: index for index, piece in enumerate(self.pieces)}
@@ -52,7 +59,8 @@ class Vocabulary:
             twice = next(piece for index, piece in enumerate(self.pieces) if self._ids[piece] != index)
             raise TextError(f"piece {twice!r} is twice in the vocabulary")
         nothing = frozenset(silent)
-        self._spellings = ["" if piece in nothing else _SPELLINGS.get(piece, piece) for piece in self.pieces]
+        usual = ("" if piece in nothing else _SPELLINGS.get(piece, piece) for piece in self.pieces)
+        self._spellings = list(usual if spellings is None else spellings)
 
     @property
     def pad(self) -> int:
@@ -89,6 +97,15 @@ class Vocabulary:
     def bytes_of(self, text: str) -> list[int]:
         """The ids that spell `text` in bytes."""
         return [self._ids[BYTE_PIECES[byte]] for byte in text.encode("utf-8")]
+
+    @cached_property
+    def newline(self) -> int | None:
+        """The id of the line break; None: there is none."""
+        return self._spellings.index("\n") if "\n" in self._spellings else None
+
+    def exact(self, ids: Sequence[int]) -> str:
+        """The text of `ids` with its spaces and line breaks as they are. Invalid UTF-8 becomes U+FFFD."""
+        return self._joined(ids).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of `ids` on one line, without end mark and padding. Invalid UTF-8 becomes U+FFFD."""

@@ -27,6 +27,7 @@ class WordTokenizer:
     """A tokeniser whose pieces are the words of a fixed list, and bytes."""
 
     kind = "word"
+    keeps_lines = False
 
     def __init__(self, words: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> None:
         self.form: Form = form

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -49,6 +50,8 @@ class TrainingJob:
     device: torch.device
     workers: int
     precision: Precision
+    validated_codecs: Any = None
+    """The codecs that the validation of the present weights has made; None after the next step."""
 
     def team(self) -> ForkedTeam:
         """The worker processes of this machine."""
@@ -171,6 +174,7 @@ def advance(
         width=job.settings.width,
     )
     team.update(rate, min(1.0, (config.clip or math.inf) / (norm + 1e-6)) / sums.tokens)
+    job.validated_codecs = None
     if job.average is not None:
         job.average.update(job.network, progress.step)
     elapsed = team.from_first(
@@ -217,6 +221,7 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
             f"step {progress.step}: validation loss {measured.loss}: the weights have exploded; "
             f"lower train.learning_rate ({config.learning_rate}) and start anew with another --out"
         )
+    job.validated_codecs = measured.codecs
     best = record_validation(progress, measured.value)
     return Validated(
         step=progress.step,
@@ -263,7 +268,7 @@ def _save(job: TrainingJob) -> Saved:
         optimiser=memory,
         state=job.state(),
         config=job.objective.bundle,
-        codecs=job.objective.codecs,
+        codecs=job.objective.codecs if job.validated_codecs is None else job.validated_codecs,
     )
     if progress.best_step == progress.step:
         write_pointer(job.run, "best", name)

@@ -81,8 +81,7 @@ class ComputedNetwork:
         return torch.autocast(next(self._network.parameters()).device.type, dtype=torch.bfloat16)
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
-        """The gradient of the loss in every weight, of the type of the weights that the optimiser moves."""
+        """The gradient of the loss in every weight of the network that computed it: in bfloat16 where its weights are."""
         assert self._computed is not None, "a gradient before the forward pass"
         parameters = list(self._computed.parameters())
-        found = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-        return [new.to(old.dtype) for new, old in zip(found, self._network.parameters(), strict=True)]
+        return list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))

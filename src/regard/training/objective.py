@@ -50,6 +50,8 @@ class Measured:
     """The name of the score, or `loss`, that `value` is."""
     is_likelihood: bool = True
     """Whether the loss is -log p, so that its exponential is a perplexity."""
+    codecs: Any = None
+    """What the bundle of these weights stores in place of the objective's codecs, if validation adds to them."""
 
 
 @dataclass(frozen=True, slots=True)

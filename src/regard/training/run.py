@@ -239,9 +239,10 @@ def _try_average(job: TrainingJob) -> None:
     job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
     job.network.eval()
     with activity(f"validating the mean of {len(averaged)} checkpoints"):
-        value = job.objective.validate(job.network).value
-    if job.progress.best is None or value > job.progress.best:
-        save_bundle(job.run / CHECKPOINTS / "average", weights, job.objective.bundle, job.objective.codecs)
+        measured = job.objective.validate(job.network)
+    if job.progress.best is None or measured.value > job.progress.best:
+        codecs = job.objective.codecs if measured.codecs is None else measured.codecs
+        save_bundle(job.run / CHECKPOINTS / "average", weights, job.objective.bundle, codecs)
         write_pointer(job.run, "best", f"{CHECKPOINTS}/average")
 
 

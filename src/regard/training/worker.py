@@ -87,9 +87,9 @@ class Worker:
                 loss = self.objective.loss(network, batch, info)
             new = self.computed.gradients(loss.total)
             if total is None:
-                total = new
+                total = new if len(batches) == 1 else self._widened(new)
             else:
-                torch._foreach_add_(total, new)
+                torch._foreach_add_(total, self._widened(new))
             done.append(Sums(loss.total.item(), loss.parts, loss.count))
         self._keep(total)
         return Sums.of(done)
@@ -99,11 +99,15 @@ class Worker:
         ready = None if self.delivery is None else self.delivery.take(info, numbers)
         return ready or self.objective.examples.batch(numbers, self.train.seed, info.epoch, info.readings)
 
+    def _widened(self, gradients: list[Tensor]) -> list[Tensor]:
+        """Gradients in the type of the weights that the optimiser moves."""
+        return [gradient.to(weight.dtype) for gradient, weight in zip(gradients, self.parameters, strict=True)]
+
     def _keep(self, total: list[Tensor] | None) -> None:
-        """Store the gradient for `combine`."""
+        """Store the gradient for `combine`, in the type of the weights that the optimiser moves."""
         if not self.gradients:
             assert total is not None, "a batch without examples"
-            for parameter, gradient in zip(self.parameters, total, strict=True):
+            for parameter, gradient in zip(self.parameters, self._widened(total), strict=True):
                 parameter.grad = gradient
         elif total is None:
             torch._foreach_zero_(self.gradients[self.number])

@@ -12,8 +12,8 @@ import torch
 from regard import load
 from regard.bundle.config import AlignmentConfig
 from regard.cli.explain import explain as explain_command
-from regard.data.captioned import WordRegion
 from regard.data.pictures import encoded_png
+from regard.data.regions import WordRegion
 from regard.data.scenes.corpus import scene
 from regard.errors import ConfigError, DataError, InputTypeError, SearchError
 from regard.search.options import SearchOptions
@@ -22,6 +22,7 @@ from regard.tasks.caption.captioner import Captioner
 from regard.tasks.caption.evaluate import CaptionTest, evaluate_captioner, reference_lists
 from regard.tasks.caption.looking import pointing, word_maps
 from regard.tasks.load import load_captioner
+from regard.tasks.settings import parse_settings
 from training.runs import run, steps, stop_after
 
 SETTINGS: dict[str, Any] = {
@@ -239,3 +240,54 @@ def test_an_explanation_has_a_map_for_each_word(trained: Path, pictures: list[np
         assert (tmp_path / f"page.{suffix}").stat().st_size > 1000
     data = json.loads((tmp_path / "page.json").read_text())
     assert data["explanations"][0]["picture"]["words"] == ["a", "red", "circle", "above", "a", "blue", "square"]
+
+
+def test_a_head_is_trained_to_look_at_regions(tmp_path: Path, pictures: list[np.ndarray]) -> None:
+    """Overfitted, the head points; the other one, which nobody told, does so less; resuming is exact."""
+    settings = {
+        **SETTINGS,
+        "data": {"scenes": 24, "regions": True},
+        "train": {
+            **SETTINGS["train"],
+            "alignment_weight": 1.0,
+            "max_steps": 60,
+            "validate_every": 60,
+            "save_every": 20,
+        },
+    }
+    finished, _ = run(settings, tmp_path / "run")
+    captioner = load_captioner(tmp_path / "run")
+    assert captioner.attention == AlignmentConfig(heads=((0, 0),))
+    scenes = [scene("train", number) for number in range(24)]
+    read = captioner.read([one.picture for one in scenes])
+    regions = [tuple(WordRegion(w.text, w.role, one.region(w)) for w in one.words("en")) for one in scenes]
+    shares = []
+    for head in (0, 1):
+        maps = captioner.look(read, [one.caption("en") for one in scenes], settings=AlignmentConfig(heads=((0, head),)))
+        found = pointing(maps, regions)
+        assert found is not None
+        shares.append(found.share)
+    assert shares[0] > 2.5 * found.chance
+    assert shares[0] > shares[1]
+    with pytest.raises(KeyboardInterrupt):
+        run(settings, tmp_path / "killed", stop_after(41))
+    run(settings, tmp_path / "killed")
+    weights = [
+        sorted((tmp_path / name / "checkpoints").rglob("model.safetensors"))[-1].read_bytes()
+        for name in ("run", "killed")
+    ]
+    assert weights[0] == weights[1]
+    assert finished.metrics is not None
+
+
+@pytest.mark.parametrize(
+    ("data", "train", "message"),
+    [
+        ({}, {"alignment_weight": 0.2}, "train.alignment_weight 0.2 is for data.regions; give them"),
+        ({}, {"alignment_layer": 0}, "train.alignment_layer 0 is for data.regions; give them"),
+        ({"regions": True}, {"alignment_layer": 4}, "train.alignment_layer 4 is not among the 4 decoder layers"),
+    ],
+)
+def test_settings_of_regions_that_do_not_fit(data: dict[str, Any], train: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_settings({"task": "caption", "data": data, "train": train})

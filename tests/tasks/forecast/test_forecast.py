@@ -22,7 +22,9 @@ from regard.data.series_config import SeriesData
 from regard.errors import BundleError, ConfigError, DataError, InputTypeError
 from regard.tasks.bundles import open_to_load
 from regard.tasks.forecast.baselines import fitted_forecasts, is_installed, last_value, seasonal_naive
-from regard.tasks.forecast.prepare import Parts, cut
+from regard.tasks.forecast.objective import ForecastObjective
+from regard.tasks.forecast.prepare import Parts, cut, prepare_series
+from regard.tasks.forecast.settings import ForecastSettings
 from regard.tasks.load import load_forecaster
 from regard.tasks.sweep import grid
 
@@ -242,6 +244,14 @@ def test_series_that_are_too_short_are_refused(tmp_path: Path, changes: dict[str
         ({"model": {"kind": "patch", "stride": 17}}, "model.stride 17 is above model.patch 16"),
         ({"model": {"kind": "dlinear", "kernel": 4}}, "model.kernel 4 is even"),
         (
+            {"model": {"kind": "patch", "embedding_norm": True}},
+            "model.embedding_norm is for embeddings of tokens, and a forecaster reads patches of numbers; leave it out",
+        ),
+        (
+            {"model": {"kind": "transformer", "scale_embedding": False}},
+            "model.scale_embedding is for embeddings of tokens",
+        ),
+        (
             {"model": {"kind": "patch", "positions": "learned", "max_positions": 1}},
             "model.max_positions 1 is below the 2 patches",
         ),
@@ -251,6 +261,44 @@ def test_settings_that_are_refused(changes: dict[str, Any], message: str) -> Non
     with pytest.raises(ConfigError) as caught:
         regard.train(settings("s.csv", **changes), "runs/none", progress=False)
     assert message in str(caught.value)
+
+
+def test_settings_of_text_are_refused_with_their_tasks() -> None:
+    for given in ({"text": {"kind": "bpe"}}, {"text": {"vocabulary": 10}}):
+        with pytest.raises(
+            ConfigError, match="text has no meaning for task 'forecast'; leave it out, or set task to 'translate'"
+        ):
+            regard.train({**settings("s.csv"), **given}, "runs/none", progress=False)
+
+
+def test_a_run_says_what_its_final_evaluation_fits_and_how_few_windows_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = SeriesData(
+        series=written(tmp_path, {"a": wave()}), horizon=8, context=24, valid_steps=16, baseline_windows=5
+    )
+    run = ForecastSettings.parse({"task": "forecast", "data": data.model_dump(), "model": {"kind": "nlinear"}})
+
+    def notes(installed: bool) -> str:
+        monkeypatch.setattr("regard.tasks.forecast.objective.is_installed", lambda: installed)
+        return " ".join(ForecastObjective(run, prepare_series(run.data)).notes)
+
+    assert "the intervals are calibrated on 9 validation windows, which is few" in notes(True)
+    assert "also fits exponential smoothing and ARIMA, at 5 of 25 windows; without them: --set" in notes(True)
+    assert "exponential smoothing and ARIMA are not computed beside the forecasts: they need statsforecast" in notes(
+        False
+    )
+    assert '"seasonal"]' not in notes(False)
+
+
+def test_an_evaluation_says_which_baselines_it_leaves_out(
+    trained: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, series = trained
+    monkeypatch.setattr("regard.tasks.forecast.evaluate.is_installed", lambda: False)
+    shown = ran("evaluate", run, "--series", series)
+    assert "without exponential smoothing and ARIMA, which need statsforecast: pip install 'regard[forecast]'" in shown
+    assert "statsforecast" not in ran("evaluate", run, "--series", series, "--baseline", "last")
 
 
 def test_a_damaged_bundle_is_refused(trained: tuple[Path, str], tmp_path: Path) -> None:
@@ -264,8 +312,12 @@ def test_a_damaged_bundle_is_refused(trained: tuple[Path, str], tmp_path: Path) 
         (checkpoint / "manifest.json").unlink()
         write_manifest(checkpoint)
 
+    change("config.json", '"context": 24', '"context": 25')
+    with pytest.raises(BundleError, match=r"remainder.value.weight is \[8, 24\] F32, config.json asks for \[8, 25\]"):
+        load_forecaster(checkpoint)
+    change("config.json", '"context": 25', '"context": 24')
     change("config.json", '"horizon": 8', '"horizon": 9')
-    with pytest.raises(BundleError, match=r"remainder.value.weight is \[8, 24\] F32, config.json asks for \[9, 24\]"):
+    with pytest.raises(BundleError, match=r"scales.json: calibration.corrections are not 9 steps of 5 quantiles"):
         load_forecaster(checkpoint)
     change("config.json", '"horizon": 9', '"horizon": 8')
     change("scales.json", '"deviation": ', '"deviation": -')

@@ -18,10 +18,11 @@ from regard.metrics.alignment import alignment_error_rate
 from regard.models.build import build_translator
 from regard.models.network import EncoderDecoder
 from regard.settings import merged
+from regard.tasks.aligned_head import AlignedHead
+from regard.tasks.alignment_loss import AlignmentLoss
 from regard.tasks.load import load_translator
 from regard.tasks.settings import parse_settings
-from regard.tasks.translate.objective import AlignmentHead, TranslateObjective
-from regard.tasks.translate.settings import AlignedHead
+from regard.tasks.translate.objective import TranslateObjective
 from regard.training.loss import batch_loss
 from regard.training.objective import StepInfo
 from regard.training.resume import resumed_job
@@ -55,10 +56,10 @@ class Tiny:
         return examples.batch(numbers, 1, 0, readings)
 
     def head(self, batch: Batch, layer: int = 0) -> Tensor:
-        head = AlignmentHead(AlignedHead(layer, shift=True))
+        head = AlignmentLoss(AlignedHead(layer, shift=True))
         probe = head.probe()
         self.network.hidden(batch.source, batch.target_in.repeat(len(batch.source) // len(batch.target_in), 1), probe)
-        return head.loss(probe, batch)
+        return head.of(probe, batch)
 
 
 def test_the_cost_reaches_one_head_and_what_is_below_it(aligned: dict[str, Any], tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_looking_on_changes_neither_the_loss_nor_its_gradient(aligned: dict[str,
     tiny = Tiny(aligned, tmp_path, layers=2)
     batch, parameters = tiny.batch(*range(8)), list(tiny.network.parameters())
     found = []
-    for probe in (None, AlignmentHead(AlignedHead(0, shift=True)).probe()):
+    for probe in (None, AlignmentLoss(AlignedHead(0, shift=True)).probe()):
         loss, nll = batch_loss(tiny.network, batch, 0.1, CPU, probe=probe)
         found.append((loss, nll, *torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)))
     torch.testing.assert_close(found[0], found[1])

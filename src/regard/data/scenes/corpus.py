@@ -16,7 +16,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.scenes.painting import SIZE, Box, Item, Picture, box, painted
+from regard.data.pictures import Box
+from regard.data.scenes.painting import SIZE, Item, Picture, box, painted
 from regard.data.scenes.words import COLOURS, MOST, PLACES, SHAPES, Group, Language, Word, caption
 
 Split = Literal["train", "valid", "test"]
@@ -52,6 +53,11 @@ class Scene:
         noise = 5.0 * np.random.default_rng(self.noise).standard_normal((SIZE, SIZE, 3), dtype=np.float32)
         return painted(self.items, self.ground, noise)
 
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        """The box of each shape that is painted."""
+        return tuple(map(box, self.items))
+
     def words(self, language: Language) -> tuple[Word, ...]:
         """The words of the caption."""
         return caption(self.groups, self.place, language)
@@ -63,7 +69,7 @@ class Scene:
     def region(self, word: Word) -> tuple[Box, ...]:
         """The gold region of a word: the boxes of the shapes that it is about; of a position, that half of the picture."""
         if word.role != "position":
-            return tuple(box(item) for item in self.items if item.group in word.groups)
+            return tuple(own for item, own in zip(self.items, self.boxes, strict=True) if item.group in word.groups)
         place, half = PLACES[self.place], SIZE // 2
         first, last = (0, half) if place.first else (half, SIZE)
         return ((first, 0, last, SIZE),) if place.axis == 0 else ((0, first, SIZE, last),)

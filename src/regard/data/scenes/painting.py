@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.pictures import Box
+
 SIZE = 64
 """Pixels of a side."""
 _POINTS = 3  # tested in a pixel, a side
@@ -66,10 +68,6 @@ class Item:
     left: float
     radius: float
     group: int
-
-
-Box = tuple[int, int, int, int]
-"""(top, left, bottom, right) in pixels; bottom and right are the first that are outside."""
 
 
 def coverage(item: Item) -> Coverage:

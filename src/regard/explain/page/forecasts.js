@@ -56,12 +56,15 @@ function windowPlot(parent, { series, origin, times, past, truth, forecast, band
   });
 }
 
-export function forecastsView(section, windows, shares) {
+export function forecastsView(section, windows, shares, covered) {
   const grid = make("div", { class: "charts forecast-grid" });
   section.append(grid);
   for (const one of windows) windowPlot(grid, one);
   const intervals = shares.length ? ` Bands: the intervals of ${shares.map((share) => `${share} %`).join(" and ")}.` : "";
-  section.append(make("p", { class: "note" }, "Dark: the series. Orange: the forecast from the vertical line on.", intervals));
+  const shown = (rows) => rows.map(({ share, value }) => `${value} % for ${share} %`).join(" and ");
+  const before = covered.filter(({ before: value }) => value !== null).map(({ share, before: value }) => ({ share, value }));
+  const told = covered.length ? ` Over all windows they cover ${shown(covered)}${before.length ? `; before calibration ${shown(before)}` : ""}.` : "";
+  section.append(make("p", { class: "note" }, "Dark: the series. Orange: the forecast from the vertical line on.", intervals, told));
 }
 
 export function baselinesView(parent, { columns, rows }) {
@@ -71,21 +74,32 @@ export function baselinesView(parent, { columns, rows }) {
   parent.append(make("div", { class: "scroll" }, make("table", { class: "numbers" }, make("thead", {}, head), make("tbody", {}, body))));
 }
 
-export function stepErrorsView(section, { model, baselines }) {
+export function stepErrorsView(section, { model, baselines, coverage }) {
   const points = (values) => values.map((value, index) => [index + 1, value]);
   const others = baselines.map(({ name, values }, index) => ({ name, points: points(values), look: index < 2 ? "dashed" : "dots", colour: 2 + (index % 2) }));
-  const place = make("div", { class: "charts" });
+  const [place, cursor] = [make("div", { class: "charts forecast-grid" }), sharedCursor()];
   section.append(place);
   chart(place, {
     title: "MSE by step of the horizon", unit: "standardised", height: 260, fromZero: true, scales: false, domain: [1, model.length],
     series: [{ name: "this model", points: points(model), look: "line", colour: 1 }, ...others],
-  }, sharedCursor());
+  }, cursor);
+  if (!coverage) return;
+  const { share, values, before } = coverage;
+  chart(place, {
+    title: `Coverage of the ${share} % interval`, unit: "% of the true values", height: 260, fromZero: true, scales: false,
+    domain: [1, model.length],
+    series: [
+      { name: "as forecast", points: points(values), look: "line", colour: 1 },
+      { name: "before calibration", points: points(before ?? []), look: "dashed", colour: 2 },
+      { name: `${share} %`, points: points(values.map(() => Number(share))), look: "dashed", colour: 3 },
+    ],
+  }, cursor);
 }
 
 export function attendedView(parent, { rows, columns, weights, label }) {
   const most = Math.max(...weights.flat());
   matrixView(parent, {
-    rows, columns, label, scale: most || 1, value: (row, column) => weights[row][column],
+    rows, columns, label, least: 14, sparse: true, scale: most || 1, value: (row, column) => weights[row][column],
     tell: (row, column) => [["share of the weight", weights[row][column]]],
   });
 }

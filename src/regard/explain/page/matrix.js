@@ -41,7 +41,8 @@ export function largest(values) {
   return most || 1;
 }
 
-// spec: { rows, columns (labels), value(row, column), scale (the value of full colour), label, tell(row, column) -> lines of the tip }
+// spec: { rows, columns (labels), value(row, column), scale (the value of full colour), label, tell(row, column) -> lines of the tip,
+// least (side of a cell; a wider map scrolls), sparse (columns are times: where they stand close, some labels are left out) }
 export function matrixView(parent, spec) {
   const frame = make("div", { class: "scroll matrix-frame" });
   parent.append(frame);
@@ -56,7 +57,7 @@ export function matrixView(parent, spec) {
     const across = widths(spec.columns);
     const left = Math.ceil(Math.max(20, ...widths(spec.rows))) + 10;
     const room = (width - left - 40) / Math.max(1, spec.columns.length);
-    const cell = Math.floor(Math.max(SIDE.least, Math.min(SIDE.most, room)));
+    const cell = Math.floor(Math.max(spec.least ?? SIDE.least, Math.min(SIDE.most, room)));
     const labelled = cell >= SIDE.labelled;
     const head = labelled ? Math.ceil(Math.max(20, ...across) * 0.72) + 12 : 8;
     const right = labelled ? Math.ceil((across.at(-1) ?? 0) * 0.72) : 0;
@@ -70,11 +71,11 @@ export function matrixView(parent, spec) {
     place = layout(width);
     const { left, head, cell } = place;
     canvas.style.translate = `${left}px ${head}px`;
-    const words = (labels, attributes) => (place.labelled ? labels.map((label, index) =>
-      draw("text", { class: "word", ...attributes(index) }, shorten(label))) : []);
+    const words = (labels, attributes, every = 1) => (place.labelled ? labels.map((label, index) =>
+      draw("text", { class: "word", ...attributes(index) }, index % every ? "" : shorten(label))) : []);
     const columns = words(spec.columns, (index) => ({
       transform: `translate(${left + index * cell + cell / 2 + 2} ${head - 6}) rotate(-45)`,
-    }));
+    }), spec.sparse ? Math.ceil((2 * LABEL_SIZE) / cell) : 1);
     const rows = words(spec.rows, (index) => ({ x: left - 6, y: head + index * cell + cell / 2 + 4, "text-anchor": "end" }));
     const bands = draw("g", { class: "bands" });
     const svg = draw("svg", {

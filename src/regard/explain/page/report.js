@@ -64,17 +64,17 @@ if (data.flow) {
 }
 
 if (data.forecasts) {
-  const { windows, shares, by_step: steps, baselines, attended } = data.forecasts;
+  const { windows, shares, covered, by_step: steps, baselines, attended } = data.forecasts;
   part("forecasts", "Forecasts", "Forecasts against truth",
     "Windows of the test part, evenly spaced. The model saw the past of each, and nothing after the vertical line.",
-    (section) => forecastsView(section, windows, shares));
+    (section) => forecastsView(section, windows, shares, covered));
   if (baselines) {
     part("baselines", "Baselines", "Beside simple forecasts",
       "MSE and MAE are of standardised values; sMAPE is of the values themselves, and MASE in units of the seasonal naive error in training.",
       (section) => baselinesView(card(section), baselines));
   }
   if (steps) {
-    part("horizon", "Horizon", "Errors by horizon", "The mean squared error of each step after the last value that was read.",
+    part("horizon", "Horizon", "Errors by horizon", "The mean squared error of each step after the last value that was read, and how often the true value lies in the interval.",
       (section) => stepErrorsView(section, steps));
   }
   if (attended) {

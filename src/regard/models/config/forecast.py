@@ -41,8 +41,9 @@ class PatchConfig(TransformerBase):
     """What is taken from each window and given back: standard (mean and deviation, RevIN), last (the last value) or none."""
 
     @model_validator(mode="after")
-    def _check_stride(self) -> "PatchConfig":
+    def _check_front(self) -> "PatchConfig":
         check_stride(self.patch, self.stride)
+        check_front(self)
         return self
 
     @property
@@ -70,8 +71,9 @@ class ForecastTransformerConfig(TransformerPairBase):
     """What is taken from each window and given back: standard (mean and deviation, RevIN), last (the last value) or none."""
 
     @model_validator(mode="after")
-    def _check_stride(self) -> "ForecastTransformerConfig":
+    def _check_front(self) -> "ForecastTransformerConfig":
         check_stride(self.patch, self.stride)
+        check_front(self)
         return self
 
 
@@ -121,6 +123,16 @@ class NLinearConfig(ModelConfig):
     """Which network."""
     instance_norm: InstanceNorm = "last"
     """What is taken from each window and given back: last (the last value), standard (mean and deviation, RevIN) or none."""
+
+
+def check_front(config: TransformerBase) -> None:
+    """Refuse settings of token embeddings: a patch is mapped, and its map is not normed or scaled."""
+    if config.embedding_norm or not config.scale_embedding:
+        name = "embedding_norm" if config.embedding_norm else "scale_embedding"
+        raise ValueError(
+            f"model.{name} is for embeddings of tokens, and a forecaster reads patches of numbers; leave it out, or set task to "
+            "'translate', 'generate' or 'classify'"
+        )
 
 
 def check_stride(patch: int, stride: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from regard.models.config.mixing import MixerSettings, by_layer, check_mixer, listed
+from regard.models.config.patches import PatchSettings, PlacesOfPatches, check_places
 from regard.models.config.presets import PRESETS
 from regard.models.config.traits import (
     MIXER_TRAITS,
@@ -15,9 +16,6 @@ from regard.models.config.traits import (
     ScoreName,
     scores_reading_rotary,
 )
-
-MOST_PATCHES = 4096
-"""Patches of a picture: attention compares each pair of them."""
 
 
 class TransformerBase(MixerSettings):
@@ -198,53 +196,30 @@ class TransformerConfig(TransformerPairBase):
     """Whether the encoder reads the end mark of a source. Models of OpenNMT do not."""
 
 
-class CaptionerConfig(TransformerConfig):
+class CaptionerConfig(PatchSettings, TransformerConfig):
     """An encoder-decoder Transformer whose source is a picture: a grid of patches in place of words."""
 
-    tokenizer: Literal["convolution", "patches"] = "convolution"
-    """How a picture becomes tokens: convolutions, each with a maximum that halves the sides; or a linear map of each square patch."""
     convolutions: int = Field(default=3, ge=1, le=6)
     """With tokenizer convolution: how many there are, so how often height and width are halved."""
-    convolution_width: int = Field(default=32, ge=1, le=1024)
-    """With tokenizer convolution: channels between the convolutions."""
-    kernel: Literal[1, 3, 5, 7] = 3
-    """With tokenizer convolution: pixels on a side that each convolution sees."""
     patch: int = Field(default=8, ge=1, le=256)
     """With tokenizer patches: pixels on a side of a patch."""
-    patch_positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    patch_positions: PlacesOfPatches = "learned"
     """How the place of a patch is told: a learned vector for each, or sinusoids of its row and its column. `positions` are of the words."""
 
     @model_validator(mode="after")
     def _check_places(self) -> "CaptionerConfig":
-        if self.patch_positions == "sinusoidal" and self.width % 4:
-            raise ValueError(f"model.width {self.width} with sinusoidal patch_positions must be a multiple of 4")
+        check_places("patch_positions", self.patch_positions, self.width)
         return self
 
-    def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of patches of a picture."""
-        if self.tokenizer == "patches":
-            return height // self.patch, width // self.patch
-        for _ in range(self.convolutions):
-            height, width = (height + 1) // 2, (width + 1) // 2
-        return height, width
-
     def check_size(self, height: int, width: int) -> None:
-        """Refuse pictures that are smaller than a patch, or have too many patches."""
+        """Refuse pictures that the network cannot read."""
+        self.check_grid(height, width)
         rows, columns = self.grid(height, width)
-        if not rows * columns:
-            raise ValueError(
-                f"model.patch {self.patch} is larger than the pictures, {width} x {height}; make it smaller"
-            )
         bounded = next((name for name in self.mixers[0] if MIXER_TRAITS[name].bounded), None)
         if bounded is not None and rows * columns > self.max_positions:
             raise ValueError(
                 f"model.mixer {bounded!r} reaches over model.max_positions {self.max_positions}, and pictures of {width} x {height} "
                 f"have {rows * columns} patches; raise it"
-            )
-        if rows * columns > MOST_PATCHES:
-            larger = "model.patch" if self.tokenizer == "patches" else "model.convolutions"
-            raise ValueError(
-                f"pictures of {width} x {height} have {rows * columns:,} patches, more than {MOST_PATCHES:,}; raise {larger}"
             )
 
 
@@ -269,6 +244,10 @@ class ClassifierTransformerConfig(TransformerBase):
     """Blocks of the encoder, where it differs from `layers`."""
     pooling: Literal["mean", "max", "class"] = "mean"
     """How a classifier makes one vector of a text: the mean or the maximum of its states, or that of a class token before it."""
+    pooler: bool = False
+    """A linear map and tanh between that vector and the labels, as BERT has it."""
+    output_bias: bool = False
+    """A bias for each label."""
 
     @property
     def depth(self) -> tuple[int, int]:

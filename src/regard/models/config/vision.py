@@ -4,16 +4,13 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from regard.models.config.base import SizedConfig
+from regard.models.config.patches import MOST_PATCHES, PatchSettings, PlacesOfPatches, check_places
 from regard.models.config.presets import PRESETS
 from regard.models.config.traits import MixerNames, ScoreName
 from regard.models.config.transformer import ClassifierTransformerConfig
 
-MOST_TOKENS = 4096
-"""Patches of a picture: attention compares each pair of them."""
 
-
-class VisionConfig(SizedConfig):
+class VisionConfig(PatchSettings):
     """A Vision Transformer: patches for tokens (Dosovitskiy et al. 2021). The defaults are its compact form (CCT: Hassani et al. 2021)."""
 
     presets = PRESETS["vit"]
@@ -30,17 +27,11 @@ class VisionConfig(SizedConfig):
     """Attention heads; must divide the width."""
     feed_forward: int = Field(default=192, ge=1, le=65536)
     """Inner width of the position-wise network."""
-    tokenizer: Literal["convolution", "patches"] = "convolution"
-    """How a picture becomes tokens: convolutions, each with a maximum that halves the sides; or a linear map of each square patch."""
     convolutions: int = Field(default=2, ge=1, le=6)
     """With tokenizer convolution: how many there are, so how often height and width are halved."""
-    convolution_width: int = Field(default=32, ge=1, le=1024)
-    """With tokenizer convolution: channels between the convolutions."""
-    kernel: Literal[1, 3, 5, 7] = 3
-    """With tokenizer convolution: pixels on a side that each convolution sees."""
     patch: int = Field(default=4, ge=1, le=256)
     """With tokenizer patches: pixels on a side of a patch."""
-    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    positions: PlacesOfPatches = "learned"
     """How the place of a patch is told: a learned vector for each, or sinusoids of its row and its column."""
     pooling: Literal["attention", "mean", "max", "class"] = "attention"
     """How patches become one vector: by learned attention weights (CCT's sequence pooling), their mean or maximum, or a class token."""
@@ -54,7 +45,7 @@ class VisionConfig(SizedConfig):
     """What is added to the variance; timm's Vision Transformers have 1e-6."""
     norm_place: Literal["tokens", "pooled"] = "tokens"
     """Where the last norm acts: on every token before pooling, or on the pooled vector (timm's fc_norm)."""
-    activation: Literal["relu", "gelu", "silu", "swiglu"] = "gelu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
     """The non-linearity of the feed-forward network."""
     mixer: MixerNames = "attention"
     """The part of a block that moves information between patches: one name, or a list with one for each block."""
@@ -63,22 +54,13 @@ class VisionConfig(SizedConfig):
 
     @model_validator(mode="after")
     def _check(self) -> "VisionConfig":
-        if self.positions == "sinusoidal" and self.width % 4:
-            raise ValueError(f"model.width {self.width} with sinusoidal positions must be a multiple of 4")
+        check_places("positions", self.positions, self.width)
         if self.norm == "post" and self.norm_place == "pooled":
             raise ValueError(
                 "model.norm 'post' has no last norm, so model.norm_place 'pooled' has no meaning; leave it out"
             )
-        self.stack(MOST_TOKENS)
+        self.stack(MOST_PATCHES)
         return self
-
-    def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of patches of a picture."""
-        if self.tokenizer == "patches":
-            return height // self.patch, width // self.patch
-        for _ in range(self.convolutions):
-            height, width = (height + 1) // 2, (width + 1) // 2
-        return height, width
 
     def tokens(self, height: int, width: int) -> int:
         """Tokens of a picture, the class token included."""
@@ -86,17 +68,8 @@ class VisionConfig(SizedConfig):
         return rows * columns + (self.pooling == "class")
 
     def check_size(self, height: int, width: int) -> None:
-        """Refuse pictures that are smaller than a patch, or have too many patches."""
-        tokens = self.tokens(height, width)
-        if 0 in self.grid(height, width):
-            raise ValueError(
-                f"model.patch {self.patch} is larger than the pictures, {width} x {height}; make it smaller"
-            )
-        if tokens > MOST_TOKENS:
-            larger = "model.patch" if self.tokenizer == "patches" else "model.convolutions"
-            raise ValueError(
-                f"pictures of {width} x {height} have {tokens:,} tokens, more than {MOST_TOKENS:,}; raise {larger}"
-            )
+        """Refuse pictures that the network cannot read."""
+        self.check_grid(height, width, extra=int(self.pooling == "class"))
 
     def stack(self, tokens: int) -> ClassifierTransformerConfig:
         """The settings of the blocks, which are those of every Transformer. Positions are added before them."""

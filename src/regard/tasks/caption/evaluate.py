@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.activity import activity
-from regard.data.captioned import CaptionCorpus, WordRegion
+from regard.data.captioned import CaptionCorpus
 from regard.data.captions import read_captions
+from regard.data.regions import WordRegion
 from regard.metrics.perplexity import perplexity
 from regard.metrics.systems import bootstrap_record, score_systems
 from regard.search.options import SearchOptions
@@ -27,7 +28,7 @@ class CaptionTest:
     references: Sequence[tuple[str, ...]]
     """The captions of each picture."""
     regions: Sequence[tuple[WordRegion, ...]] | None = None
-    """The gold region of each word of each picture's first caption; None: they are not known."""
+    """The gold region of each word of each picture's first caption, empty where they are not known; None: of none."""
     name: str | None = None
     """The set of the run that it is: test or validation."""
     beam: int = BEAM
@@ -41,11 +42,11 @@ class CaptionTest:
     def of(cls, corpus: CaptionCorpus, name: str | None = None) -> "CaptionTest":
         """The pictures of a prepared corpus."""
         images, described = corpus.images, corpus.described
-        regions = [row.regions for row in described if row.regions is not None]
+        regions = [row.regions[0] for row in described]
         return cls(
             [ReadPicture(*pair) for pair in zip(images.names, images.pixels, strict=True)],
             [row.captions for row in described],
-            regions if len(regions) == len(described) else None,
+            regions if any(regions) else None,
             name,
         )
 

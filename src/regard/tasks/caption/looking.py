@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.bundle.config import AlignmentConfig
-from regard.data.captioned import WordRegion
+from regard.data.regions import NAMED, WordRegion
 from regard.data.scenes.corpus import inside_grid
 from regard.ops.probe import Probe
 from regard.tasks.caption.caption import WordMaps
@@ -22,8 +22,8 @@ from regard.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from regard.tasks.caption.captioner import Captioner, ReadPicture
 
-JUDGED = ("colour", "shape")
-"""The words whose attention is judged: they name what is to be seen in one place."""
+JUDGED = ("colour", "shape", NAMED)
+"""The words whose attention is judged: they name what is to be seen in one place, or have a region in a file of captions."""
 
 
 def cross_attention(
@@ -74,7 +74,7 @@ def pointing(
         if own.words != [word.text for word in gold]:
             continue  # a tokenizer that does not give the words back
         for number, word in enumerate(gold):
-            if word.role in roles:
+            if word.role in roles and word.boxes:
                 inside = inside_grid(word.boxes, (own.weights.shape[1], own.weights.shape[2]))
                 hits += bool(inside[own.peak(number)])
                 words += 1

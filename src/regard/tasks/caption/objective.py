@@ -5,13 +5,14 @@ from typing import Any, cast
 
 from torch import nn
 
-from regard.bundle.config import Languages, vocabulary_sizes
+from regard.bundle.config import AlignmentConfig, Languages, vocabulary_sizes
 from regard.bundle.pictures import PictureFormat
 from regard.data.batches import Batch
 from regard.data.caption_examples import CaptionExamples
 from regard.data.captioned import CaptionCorpus, PreparedCaptions, note_on_pictures
 from regard.metrics.systems import score_systems
 from regard.search.options import SearchOptions
+from regard.tasks.alignment_loss import AlignmentLoss
 from regard.tasks.caption.captioner import Captioner
 from regard.tasks.caption.evaluate import SCORES, CaptionTest, reference_lists
 from regard.tasks.caption.settings import CaptionBundle, CaptionSettings
@@ -31,6 +32,8 @@ class CaptionObjective(TextObjective):
         super().__init__(prepared)
         self.settings, self.prepared = settings, prepared
         height, width, channels = prepared.train.images.shape
+        head = settings.aligned_head
+        self._head = None if head is None else AlignmentLoss(head)
         own = CaptionBundle(
             model=settings.model,
             languages=Languages(target=prepared.language),
@@ -44,6 +47,7 @@ class CaptionObjective(TextObjective):
                 deviation=prepared.deviation,
             ),
             longest=prepared.train.longest,
+            attention=None if head is None else AlignmentConfig(heads=((head.layer, 0),), shift=head.shift),
         )
         self.bundle = own if base is None else own.inherited(base)
         self.examples = self._examples(prepared.train)
@@ -52,9 +56,9 @@ class CaptionObjective(TextObjective):
         self.notes = () if note is None else (note,)
 
     def _examples(self, corpus: CaptionCorpus) -> CaptionExamples:
-        vocabulary, form = self.prepared.tokenizers.target.vocabulary, self.bundle.pictures
-        rows, columns = self.bundle.grid
-        return CaptionExamples(corpus, rows * columns, vocabulary.pad, vocabulary.EOS, form.mean, form.deviation)
+        form = self.bundle.pictures
+        tokenizer = self.prepared.tokenizers.target
+        return CaptionExamples(corpus, self.bundle.grid, tokenizer, form.mean, form.deviation)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -73,8 +77,14 @@ class CaptionObjective(TextObjective):
     def loss(self, network: nn.Module, batch: Batch, step: StepInfo) -> Loss:
         train, device = self.settings.train, batch.target_in.device
         forced = cast(TeacherForced, network)
-        total, nll = batch_loss(forced, batch, train.label_smoothing, device, train.consistency)
-        return Loss(total, {"nll": nll.item()}, batch.tokens)
+        probe = None if self._head is None else self._head.probe()
+        total, nll = batch_loss(forced, batch, train.label_smoothing, device, train.consistency, probe)
+        parts = {"nll": nll.item()}
+        if self._head is not None and probe is not None:
+            attention = self._head.of(probe, batch)
+            total = total + train.alignment_weight * attention
+            parts["alignment"] = attention.item()
+        return Loss(total, parts, batch.tokens)
 
     def validate(self, network: nn.Module) -> Measured:
         loss = corpus_loss(cast(TeacherForced, network), self._valid, next(network.parameters()).device)

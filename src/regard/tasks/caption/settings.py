@@ -10,9 +10,10 @@ from regard.data.caption_config import CaptionData
 from regard.models.config import CAPTIONERS, CaptionerConfig, ModelConfig
 from regard.models.shapes import Shapes, captioner_shapes
 from regard.settings import Choice
+from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
 from regard.tasks.checks import check_kind, check_positions, check_select
 from regard.text.config import OneTextConfig
-from regard.training.config import RunSettings, TrainConfig
+from regard.training.config import RunSettings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,14 +27,20 @@ class CaptionSettings(RunSettings):
     data: CaptionData = CaptionData()
     text: OneTextConfig = OneTextConfig()
     model: Annotated[ModelConfig, Choice(CAPTIONERS)] = CaptionerConfig()
-    train: TrainConfig = TrainConfig()
+    train: AlignedTrainConfig = AlignedTrainConfig()
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         check_kind(self.model, CAPTIONERS, self.task)
         check_select(self.train.select, self.task)
         check_positions(self.model.reach, self.data.max_length, ["an end mark"])
+        check_alignment(self.train, "data.regions", self.data.regions, self.model.cross_attention_layers)
         return self
+
+    @property
+    def aligned_head(self) -> AlignedHead | None:
+        """The head that is trained to look at the regions of words, or None. It looks before its word is written, and so may decide it."""
+        return aligned_head(self.train, self.data.regions, self.model.cross_attention_layers, shift=False)
 
 
 class CaptionBundle(TextBundleSettings):

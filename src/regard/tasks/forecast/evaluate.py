@@ -9,10 +9,10 @@ import numpy as np
 
 from regard.data.examples import Numbers
 from regard.data.frequency import shown_time
-from regard.data.scales import SeriesScale
+from regard.data.scales import Calibration, SeriesScale
 from regard.data.series import Series, SeriesTable
-from regard.data.series_windows import ScaledSeries
 from regard.errors import ConfigError, DataError
+from regard.metrics.calibration import corrections
 from regard.metrics.forecasting import ForecastErrors
 from regard.tasks.forecast.baselines import FITTED, NAIVE, fitted_forecasts, is_installed, last_value, seasonal_naive
 from regard.tasks.forecast.forecaster import Forecaster
@@ -44,9 +44,10 @@ class _Part:
 
     series: Series
     scale: SeriesScale
-    scaled: ScaledSeries
     origins: Numbers
-    outputs: np.ndarray  # [N, H, 1 + Q], standardised
+    outputs: np.ndarray  # [N, H, 1 + Q], standardised, as they are served
+    learned: np.ndarray  # the same before calibration
+    window_scales: np.ndarray  # [N]
     truth: np.ndarray  # [N, H]
 
 
@@ -75,13 +76,47 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
         "decoding_seconds": seconds,
         "set": test.name,
     }
+    if not is_installed() and (skipped := [name for name in FITTED if name in test.baselines]):
+        metrics["baselines_skipped"] = skipped
+    if served.scales.calibration is not None:
+        before = _sum(_errors(served, part, part.learned) for part in parts)
+        metrics["uncalibrated"] = {
+            "coverages": before.coverages(),
+            "coverage_by_step": before.by_step().get("coverage"),
+            "pinball": before.quantile_loss(),
+        }
+        metrics["calibration_windows"] = served.scales.calibration.windows
     return Evaluation(metrics, _rows(served, parts))
 
 
-def validation_errors(served: Forecaster, test: ForecastTest) -> tuple[ForecastErrors, list[dict[str, Any]]]:
-    """The errors of a validation, and a few of its forecasts. No baselines."""
+@dataclass(frozen=True)
+class Validation:
+    """The results of a validation, without baselines."""
+
+    errors: ForecastErrors
+    """The errors of what the network has learned."""
+    rows: list[dict[str, Any]]
+    """A few forecasts."""
+    calibration: Calibration | None
+    """What these windows add to its quantiles; None without quantiles, or if an output is not finite."""
+
+
+def validate_forecaster(served: Forecaster, test: ForecastTest) -> Validation:
+    """Forecast every window of validation and learn from it how far the quantiles miss."""
     parts = _parts(served, test)
-    return _sum([_errors(served, part, part.outputs) for part in parts]), _rows(served, parts, 4)
+    errors = _sum([_errors(served, part, part.learned) for part in parts])
+    return Validation(errors, _rows(served, parts, 4), _calibration(served, parts))
+
+
+def _calibration(served: Forecaster, parts: Sequence[_Part]) -> Calibration | None:
+    """The corrections of the quantiles, by the errors of all series together."""
+    learned = np.concatenate([part.learned for part in parts])
+    if not served.config.quantiles or not np.isfinite(learned).all():
+        return None
+    truth = np.concatenate([part.truth for part in parts])
+    scales = np.concatenate([part.window_scales for part in parts])
+    found = corrections(truth, learned[..., 1:], scales, served.config.quantiles)
+    return Calibration(windows=len(truth), corrections=tuple(map(tuple, found.tolist())))
 
 
 def _parts(served: Forecaster, test: ForecastTest) -> list[_Part]:
@@ -93,8 +128,9 @@ def _parts(served: Forecaster, test: ForecastTest) -> list[_Part]:
         if len(origins):
             scale = served.scale(series, int(origins[0]))
             scaled = served.scaled(series, scale)
-            outputs, truth = served.outputs(scaled, origins), scaled.truth(origins, horizon)
-            parts.append(_Part(series, scale, scaled, origins, outputs, truth))
+            learned, window_scales = served.learned_outputs(scaled, origins)
+            outputs, truth = served.calibrated(learned, window_scales), scaled.truth(origins, horizon)
+            parts.append(_Part(series, scale, origins, outputs, learned, window_scales, truth))
     if not parts:
         longest = max(test.table.series, key=lambda one: len(one.values))
         raise DataError(

@@ -144,18 +144,33 @@ class Forecaster:
         return ScaledSeries.of(series, scale or self.scale(series), self.scales.known, self.config.context)
 
     def outputs(self, scaled: ScaledSeries, origins: Numbers) -> Floats:
-        """[N, H, 1 + Q] values and quantiles from each origin on, standardised. Quantiles are sorted, so that none cross."""
-        results = []
+        """[N, H, 1 + Q] values and calibrated quantiles from each origin on, standardised. Quantiles are sorted, so that none cross."""
+        return self.calibrated(*self.learned_outputs(scaled, origins))
+
+    def calibrated(self, outputs: Floats, window_scales: Floats) -> Floats:
+        """The outputs [N, H, 1 + Q] with their quantiles corrected by what the validation windows have shown, and sorted."""
+        if self.scales.calibration is None:
+            return outputs
+        corrections = np.asarray(self.scales.calibration.corrections, dtype=np.float32)
+        corrected = outputs.copy()
+        corrected[..., 1:] += corrections * window_scales[:, None, None]
+        corrected[..., 1:].sort(axis=-1)
+        return corrected
+
+    def learned_outputs(self, scaled: ScaledSeries, origins: Numbers) -> tuple[Floats, Floats]:
+        """The outputs [N, H, 1 + Q] as the network has learned them, quantiles sorted, and the unit of each window [N]."""
+        results, scales = [], []
         with activity("forecasting", len(origins), "windows") as progress:
             for first in range(0, len(origins), WINDOWS_AT_ONCE):
                 chosen = origins[first : first + WINDOWS_AT_ONCE]
                 with self._resident.evaluating() as network:
-                    outputs = network(*self._inputs(scaled, chosen)).float().cpu().numpy()
+                    inputs = self._inputs(scaled, chosen)
+                    outputs = network(*inputs).float().cpu().numpy()
+                    scales.append(network.window_scale(*inputs).float().cpu().numpy())
                 outputs[..., 1:].sort(axis=-1)
                 results.append(outputs)
                 progress.advance(len(chosen))
-        joined: Floats = np.concatenate(results)
-        return joined
+        return np.concatenate(results), np.concatenate(scales)
 
     def attended(self, scaled: ScaledSeries, origin: int) -> tuple[str, Floats] | None:
         """The weight of each past step, in rows, for the forecast from an origin on: the meaning of a row, and [R, L]."""

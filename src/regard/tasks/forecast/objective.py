@@ -7,6 +7,7 @@ alone, as in the published results that are compared with, and the quantiles lea
 """
 
 import math
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -16,14 +17,17 @@ from regard.data.batches import Batch
 from regard.data.scales import SeriesScales
 from regard.models.forecasters import ForecastNetwork
 from regard.ops.series import pinball
-from regard.tasks.forecast.evaluate import ForecastTest, validation_errors
+from regard.tasks.forecast.baselines import FITTED, HEADINGS, is_installed
+from regard.tasks.forecast.evaluate import ForecastTest, validate_forecaster
 from regard.tasks.forecast.forecaster import Forecaster
-from regard.tasks.forecast.prepare import PreparedSeries
+from regard.tasks.forecast.prepare import Parts, PreparedSeries
 from regard.tasks.forecast.settings import ForecastBundle, ForecastSettings
 from regard.tasks.select import best_value, selecting
 from regard.training.events import Sample
 from regard.training.objective import Loss, Measured, StepInfo
 
+FEW_WINDOWS = 20
+"""Fewer windows of validation are told: 19 independent errors are the fewest that place the ends of an interval of 90 %."""
 SHOWN_STEPS = 6
 """Steps of a forecast in a line of samples."""
 
@@ -35,8 +39,8 @@ class ForecastObjective:
 
     def __init__(self, settings: ForecastSettings, prepared: PreparedSeries) -> None:
         self.settings, self.prepared = settings, prepared
-        self.examples, self.notes = prepared.examples, prepared.notes
         data = settings.data
+        self.examples, self.notes = prepared.examples, (*prepared.notes, *_notes(settings, prepared.parts))
         self.bundle = ForecastBundle(
             model=settings.model,
             horizon=data.horizon,
@@ -93,19 +97,41 @@ class ForecastObjective:
         served = Forecaster(network, self.bundle, self.codecs)
         # a series without a training part has the scale of its validation part
         spans = [(part.train, part.valid if part.train else 0) for part in self.prepared.parts]
-        errors, rows = validation_errors(served, ForecastTest(self.prepared.table, spans, "validation"))
-        every = errors.scores()
+        found = validate_forecaster(served, ForecastTest(self.prepared.table, spans, "validation"))
+        every = found.errors.scores()
         if not math.isfinite(every["mse"]):
             return Measured(math.nan, -math.inf, {}, ())
         scores = {name: value for name, value in every.items() if value is not None}
         train = self.settings.train
         samples = tuple(
             Sample(f"{row['series']} from {row['origin']} on", _numbers(row["truth"]), _numbers(row["forecast"]))
-            for row in rows[: train.samples]
+            for row in found.rows[: train.samples]
         )
         value = best_value(train.select, "mse", every["mse"], scores)
         by = selecting(train.select, "mse")
-        return Measured(every["mse"], value, scores, samples, by, is_likelihood=False)
+        calibration = found.calibration if train.calibrate else None
+        codecs = self.codecs.model_copy(update={"calibration": calibration})
+        return Measured(every["mse"], value, scores, samples, by, is_likelihood=False, codecs=codecs)
+
+
+def _notes(settings: ForecastSettings, parts: Sequence[Parts]) -> list[str]:
+    """What a person should know before training: how far its intervals can be trusted, and what the final evaluation waits for."""
+    data, notes = settings.data, []
+    windows = sum(max(0, part.valid - part.train - data.horizon + 1) for part in parts)
+    if data.quantiles and settings.train.calibrate and windows < FEW_WINDOWS:
+        notes.append(
+            f"the intervals are calibrated on {windows} validation windows, which is few; with longer series raise data.valid_steps"
+        )
+    if fitted := [HEADINGS[name] for name in FITTED if name in data.baselines]:
+        named = " and ".join(fitted)
+        tested = sum(max(0, part.test - part.valid - data.horizon + 1) for part in parts)
+        notes.append(
+            f"the final evaluation also fits {named}, at {min(tested, data.baseline_windows)} of {tested:,} windows; without them: "
+            '--set \'data.baselines=["last", "seasonal"]\''
+            if is_installed()
+            else f"{named} are not computed beside the forecasts: they need statsforecast, pip install 'regard[forecast]'"
+        )
+    return notes
 
 
 def _numbers(values: list[float]) -> str:

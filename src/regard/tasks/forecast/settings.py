@@ -37,6 +37,8 @@ class ForecastTrainConfig(TrainConfig):
     """For tokens and labels; a forecaster has none, so it must be 0."""
     quantile_weight: float = Field(default=1.0, ge=0)
     """The weight of the pinball loss. The quantiles' own weights learn from it, and the value from squared errors alone."""
+    calibrate: bool = True
+    """Whether the errors on the validation windows correct the quantiles of a checkpoint, so that intervals cover their share."""
     validate_every: int = Field(default=500, ge=1)
     """Steps between two validations."""
     save_every: int = Field(default=500, ge=1)
@@ -127,6 +129,13 @@ class ForecastBundle(BundleSettings):
             raise BundleError(
                 f"{files.directory / SCALES_FILE}: scales of {len(scales.known)} known columns, but {CONFIG} has {len(self.known)}; "
                 f"they are of different models; {MEND}"
+            )
+        stored = scales.calibration
+        shape = {len(row) for row in stored.corrections} if stored is not None else {len(self.quantiles)}
+        if shape != {len(self.quantiles)} or (stored is not None and len(stored.corrections) != self.horizon):
+            raise BundleError(
+                f"{files.directory / SCALES_FILE}: calibration.corrections are not {self.horizon} steps of {len(self.quantiles)} "
+                f"quantiles, as {CONFIG} has them; they are of different models; {MEND}"
             )
         return scales
 

@@ -73,8 +73,17 @@ class Forecast:
         rows += [_row(HEADINGS[name], scores) for name, scores in fitted.items()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-        covered = [f"{level} %: {100 * share:.1f} %" for level, share in metrics["coverages"].items()]
+        before = metrics.get("uncalibrated", {}).get("coverages", {})
+        covered = [
+            f"{level} %: {100 * share:.1f} %"
+            + (f" ({100 * before[level]:.1f} % before calibration)" if level in before else "")
+            for level, share in metrics["coverages"].items()
+        ]
         coverage = [f"coverage of the intervals: {', '.join(covered)}"] if covered else []
+        if skipped := [HEADINGS[name] for name in metrics.get("baselines_skipped", ())]:
+            coverage.append(
+                f"without {' and '.join(skipped)}, which need statsforecast: pip install 'regard[forecast]'"
+            )
         span = f"{metrics['windows']:,} windows of {metrics['series']} series, {metrics['from']} to {metrics['until']}"
         return "\n".join([span, *lines, *coverage]) + "\n"
 

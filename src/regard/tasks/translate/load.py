@@ -2,12 +2,14 @@
 
 import warnings
 from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
 
 from regard.activity import activity
 from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision, automatic, measured_precisions
+from regard.bundle.quantised import is_quantised
 from regard.bundle.weights import WEIGHTS
 from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
@@ -15,6 +17,7 @@ from regard.engine.resident import Resident
 from regard.errors import ConfigError
 from regard.tasks.checks import check_engine
 from regard.tasks.translate.translator import Translator
+from regard.text.marked import marks_of
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +56,13 @@ def available_precisions() -> set[str]:
 
 
 def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
-    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that the processor lacks is float32, with a warning."""
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that CTranslate2 lacks here is float32, with a warning.
+
+    Weights that are stored in 8 bits are int8."""
+    if is_quantised(bundle.files):
+        if precision == "bfloat16":
+            raise ConfigError(f"precision = {precision!r}: the weights of {bundle.directory} have 8 bits; use int8")
+        return "int8"
     if precision == "auto":
         measured = measured_precisions(bundle.files)
         chosen, refused = automatic(measured, available_precisions())
@@ -68,7 +77,8 @@ def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
         return chosen
     if precision == "bfloat16" and precision not in available_precisions():
         warnings.warn(
-            "precision = 'bfloat16': this processor would have to emulate it, about 100 times slower; float32 is used",
+            f"precision = 'bfloat16': CTranslate2 {version('ctranslate2')} does not compute in it on this processor, even one "
+            "that has such products; float32 is used",
             stacklevel=4,
         )
         return "float32"
@@ -79,6 +89,11 @@ def _obstacle(bundle: OpenBundle, device: str) -> str | None:
     """The reason why CTranslate2 cannot be used; None: it can."""
     if device != "cpu":
         return f"device = {device!r} is not the CPU"
+    source, target = bundle.tokenizers.source.vocabulary.marks, bundle.tokenizers.target.vocabulary.marks
+    if marks_of(bundle.tokenizers.target).begin:
+        return "its outputs begin with a mark that is forced"
+    if source.end != target.end:
+        return f"its sources end with {source.end} and its outputs with {target.end}"
     return obstacle(bundle.config.model)
 
 

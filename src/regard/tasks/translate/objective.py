@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict
 from typing import Any, cast
 
-from torch import Tensor, nn
+from torch import nn
 
 from regard.bundle.config import AlignmentConfig, Languages, vocabulary_sizes
 from regard.data.batches import Batch
@@ -12,13 +12,12 @@ from regard.data.examples import PairExamples
 from regard.data.prepare import Prepared
 from regard.metrics.scores import added_scores
 from regard.metrics.translation import bleu, chrf, exact_match
-from regard.ops.loss import alignment_cross_entropy
-from regard.ops.probe import Probe
+from regard.tasks.alignment_loss import AlignmentLoss
 from regard.tasks.select import auto_for_translations, best_value, selecting
 from regard.tasks.text_objective import TextObjective
 from regard.tasks.translate.evaluate import TranslateTest
 from regard.tasks.translate.language_check import characters_per_piece
-from regard.tasks.translate.settings import AlignedHead, TranslateBundle, TranslateSettings
+from regard.tasks.translate.settings import TranslateBundle, TranslateSettings
 from regard.tasks.translate.translator import Translator
 from regard.training.events import Sample
 from regard.training.loss import TeacherForced, batch_loss, corpus_loss
@@ -39,7 +38,7 @@ class TranslateObjective(TextObjective):
         links = None if head is None else prepared.train_links
         self.examples = PairExamples(prepared.train, prepared.tokenizers, settings.text.dropout, links, prepared.parts)
         self._valid = PairExamples(prepared.valid, prepared.tokenizers)
-        self._head = None if head is None else AlignmentHead(head)
+        self._head = None if head is None else AlignmentLoss(head)
         own = TranslateBundle(
             model=settings.model,
             languages=Languages(source=prepared.languages[0], target=prepared.languages[1]),
@@ -86,7 +85,7 @@ class TranslateObjective(TextObjective):
         total, nll = batch_loss(forced, batch, train.label_smoothing, device, train.consistency, probe)
         parts = {"nll": nll.item()}
         if self._head is not None and probe is not None:
-            alignment = self._head.loss(probe, batch)
+            alignment = self._head.of(probe, batch)
             total = total + train.alignment_weight * alignment
             parts["alignment"] = alignment.item()
         return Loss(total, parts, batch.tokens)
@@ -111,27 +110,3 @@ class TranslateObjective(TextObjective):
         auto = auto_for_translations(len(pairs))
         value = best_value(train.select, auto, loss, scores)
         return Measured(loss, value, scores, tuple(samples[: train.samples]), selecting(train.select, auto))
-
-
-class AlignmentHead:
-    """The loss of a supervised alignment head: the first cross-attention head of one layer (Garg et al. 2019)."""
-
-    def __init__(self, how: AlignedHead) -> None:
-        self._name = f"decoder.{how.layer}.cross.weights"
-        self._shift = how.shift
-
-    def probe(self) -> Probe:
-        """A probe that captures the head's attention weights in a forward pass."""
-        return Probe(self._name)
-
-    def loss(self, seen: Probe, batch: Batch) -> Tensor:
-        """The cross-entropy with the batch's alignment, summed over the target tokens with links; with R-Drop the mean of both passes.
-
-        The gold row of token t is compared with row t of the weights, of the step that predicts it, or with row t + 1, of the step that
-        reads it.
-        """
-        assert batch.alignment is not None, "a batch without alignments"
-        weights, readings = seen[self._name][:, 0], len(batch.source) // len(batch.target_in)
-        if self._shift:
-            return alignment_cross_entropy(weights[:, 1:], batch.alignment[:, :-1]) / readings
-        return alignment_cross_entropy(weights, batch.alignment) / readings

@@ -1,6 +1,6 @@
 """The settings of the task `translate`: of a run, and of the config.json of its bundles."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,33 +9,13 @@ from regard.data.config import PairData
 from regard.models.config import TRANSLATORS, ModelConfig, TransformerConfig
 from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
+from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
 from regard.tasks.checks import check_kind, check_positions, check_select
 from regard.text.config import TextConfig
-from regard.training.config import RunSettings, TrainConfig
+from regard.training.config import RunSettings
 
 if TYPE_CHECKING:
     from torch import nn
-
-ALIGNMENT_WEIGHT = 0.05  # as Garg et al. 2019
-
-
-class AlignedHead(NamedTuple):
-    """The supervised alignment head: the first head of a decoder layer.
-
-    shift: a token's row is that of the step that reads it, not of the step that predicts it.
-    """
-
-    layer: int
-    shift: bool
-
-
-class TranslateTrainConfig(TrainConfig):
-    """The settings of training a translator."""
-
-    alignment_weight: float = Field(default=ALIGNMENT_WEIGHT, ge=0)
-    """With data.alignments: what it costs a head of attention, of each target token, to look elsewhere than they say; 0 lets it."""
-    alignment_layer: int | None = Field(default=None, ge=0)
-    """With data.alignments: the decoder layer, from 0, whose first head is trained towards them; not given, the last but one."""
 
 
 class TranslateSettings(RunSettings):
@@ -46,7 +26,7 @@ class TranslateSettings(RunSettings):
     data: PairData = PairData()
     text: TextConfig = TextConfig()
     model: Annotated[ModelConfig, Choice(TRANSLATORS)] = TransformerConfig()
-    train: TranslateTrainConfig = TranslateTrainConfig()
+    train: AlignedTrainConfig = AlignedTrainConfig()
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -57,27 +37,8 @@ class TranslateSettings(RunSettings):
 
     @model_validator(mode="after")
     def _check_alignments(self) -> Self:
-        layer, layers = self.train.alignment_layer, self.model.cross_attention_layers
-        without = self.data.alignments is None
-        if without and layer is not None:
-            raise ValueError(f"train.alignment_layer {layer} is for data.alignments; give them, or leave it out")
-        if without and self.train.alignment_weight != ALIGNMENT_WEIGHT:
-            raise ValueError(
-                f"train.alignment_weight {self.train.alignment_weight} is for data.alignments; give them, or leave it out"
-            )
-        if layer is not None and not self.train.alignment_weight:
-            raise ValueError(
-                f"train.alignment_layer {layer} has no meaning with train.alignment_weight 0; leave one of them out"
-            )
-        if self.data.alignments is not None and not layers:
-            raise ValueError(
-                "data.alignments train attention, of which this model has none; set model.attention = true"
-            )
-        if layer is not None and layer >= layers:
-            raise ValueError(
-                f"train.alignment_layer {layer} is not among the {layers} decoder layers that attend, counted from 0; "
-                "choose a smaller one"
-            )
+        given = self.data.alignments is not None
+        check_alignment(self.train, "data.alignments", given, self.model.cross_attention_layers)
         return self
 
     @property
@@ -86,11 +47,8 @@ class TranslateSettings(RunSettings):
 
         A recurrent model has one head, which attends before the token is read: there is no shift.
         """
-        if self.data.alignments is None or not self.train.alignment_weight:
-            return None
-        given = self.train.alignment_layer
-        layer = max(0, self.model.cross_attention_layers - 2) if given is None else given
-        return AlignedHead(layer, shift=isinstance(self.model, TransformerConfig))
+        given, shift = self.data.alignments is not None, isinstance(self.model, TransformerConfig)
+        return aligned_head(self.train, given, self.model.cross_attention_layers, shift=shift)
 
 
 class TranslateBundle(TextBundleSettings):
