@@ -14,7 +14,7 @@ SLOW ?= slow
 # How they are run: one after the other, as those marked clock need it; SLOW_OPTIONS='-n 2 --dist worksteal' for the others.
 SLOW_OPTIONS ?=
 
-.PHONY: setup demo test test-slow lint types check lock clean
+.PHONY: setup demo test test-slow lint types check lock dist clean
 
 setup: $(READY)
 
@@ -49,6 +49,15 @@ lock: setup
 	( echo '# Every package that `make setup` installs, exactly. Ranges are in pyproject.toml; `make lock` writes this file anew.'; \
 	  $(BIN)/pip list --format=freeze --disable-pip-version-check | grep -v -e '^regard==' -e '^pip==' | sed 's/+[a-z0-9.]*$$//' ) > requirements.lock.new
 	mv requirements.lock.new requirements.lock
+
+# The wheel and the sdist in dist/, checked as PyPI would, and the citation. The tools have an environment of their own.
+dist:
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/pip install --quiet --disable-pip-version-check build twine cffconvert
+	rm -rf dist
+	build/tools/bin/python -m build --outdir dist .
+	build/tools/bin/twine check --strict dist/*
+	build/tools/bin/cffconvert --validate
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,6 +18,8 @@ FOUNDATION = {
     "cache",
     "extensions",
     "activity",
+    "extras",
+    "locks",
     "machine",
     "zips",
 }  # modules that every room may import: docs/decisions/0001

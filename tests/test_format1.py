@@ -10,9 +10,10 @@ import torch
 from safetensors.torch import load_file
 
 from cli.conftest import _command as command
-from regard.bundle.bundle import read_network, rewrite_config
+from regard.bundle.bundle import read_network
 from regard.bundle.format1 import tensor_name
 from regard.bundle.locate import find_bundle
+from regard.bundle.rewriting import rewrite_config
 from regard.errors import TrainError
 from regard.settings import read_json
 from regard.tasks.bundles import open_bundle, read_config

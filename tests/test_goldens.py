@@ -22,7 +22,7 @@ from regard.bundle.format1 import tensor_name
 from regard.tasks.fine_tuning import run_settings
 from regard.tasks.run import train_run
 from regard.tasks.settings import read_settings
-from regard.training import muon, tensorboard
+from regard.training import muon
 from regard.training import run as run_module
 
 HOME = Path(__file__).parent / "format1"
@@ -35,7 +35,7 @@ LOGGED = ("loss", "nll", "gradient_norm", "learning_rate", "tokens", "alignment"
 def _two_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.chdir(HOME / "data")
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tensorboard, "is_installed", lambda: False)
+    monkeypatch.setattr(run_module, "is_installed", lambda name: False)  # no tensorboard
     monkeypatch.setattr(muon, "orthogonalised", orthogonalised_then)
     before = torch.get_num_threads()
     torch.set_num_threads(2)

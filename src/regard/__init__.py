@@ -74,7 +74,10 @@ def __getattr__(name: str) -> "Any":
     if name == "__version__":
         return import_module("importlib.metadata").version("regard")
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        from regard.extras import needing
+
+        with needing(f"regard.{name}"):
+            return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'regard' has no attribute {name!r}")
 
 

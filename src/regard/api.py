@@ -1,4 +1,4 @@
-"""What `import regard` offers: load, train, export, quantize, import_model and extend. Heavy rooms are imported where they are used."""
+"""The functions of `import regard`: `load`, `train`, `export`, `quantize`, `import_model`, `extend`. Heavy imports wait for first use."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import InputTypeError
+from regard.extras import needing, require
 from regard.tasks.checks import check_path
 from regard.tasks.load import load_served
 
@@ -45,7 +46,8 @@ def load(
 
 def _explained(served: Any, *given: Any, **options: Any) -> Any:
     """The explanation of one input by the explainer of the model's task."""
-    from regard.explain.table import explain_served
+    with needing("an explanation"):
+        from regard.explain.table import explain_served
 
     return explain_served(served, *given, **options)
 
@@ -62,6 +64,7 @@ def train(
     `progress`: whether to show on standard error what `regard train` shows. By default it is shown in a terminal or a notebook, unless
     `on_event` is given. All events are in `log.jsonl` of `out` in any case.
     """
+    require("torch", "training")
     from regard.cli.progress import is_watched, shown_training
     from regard.explain.run_report import write_run_report
     from regard.interop.card import write_run_card
@@ -117,8 +120,9 @@ def export(
     `zip` (the same in one file). `precision`: of `ct2` and `argos`, float32 or int8. The others are facts for the model card that the
     bundle may not have.
     """
-    from regard.interop.card import CardFacts
-    from regard.interop.export import export_path
+    with needing("regard.export"):
+        from regard.interop.card import CardFacts
+        from regard.interop.export import export_path
 
     check_path(path, "a bundle or of a run")
     check_path(out, "what is written")
@@ -139,7 +143,8 @@ def quantize(
     `src`, `ref`: sentences and their translations that both are judged on; without them the validation set of the run. The record has
     `sizes` and `scores` of float32 and of int8.
     """
-    from regard.interop.quantize import quantize_model
+    with needing("regard.quantize"):
+        from regard.interop.quantize import quantize_model
 
     check_path(path, "a bundle or of a run")
     check_path(out, "what is written")
@@ -162,9 +167,10 @@ def import_model(
 
     No code of it is run. `labels`: of a new classifier, for an encoder that has none. `revision`: branch, tag or commit on the hub.
     """
-    from regard.bundle.config import Languages
-    from regard.interop.imported import ImportOptions
-    from regard.interop.importing import import_any
+    with needing("regard.import_model"):
+        from regard.bundle.config import Languages
+        from regard.interop.imported import ImportOptions
+        from regard.interop.importing import import_any
 
     check_path(path, "a model of another program")
     check_path(out, "the bundle that is written")

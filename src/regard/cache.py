@@ -4,7 +4,6 @@ Every room may import this module. A lock on a directory says that its writer, o
 lock of a process that was killed. What an entry holds is the matter of its room.
 """
 
-import fcntl
 import os
 import shutil
 import time
@@ -15,7 +14,8 @@ from pathlib import Path
 from regard.activity import activity
 from regard.errors import ConfigError, DiskError, FileError
 from regard.files import CACHE_VARIABLE, STAGING_MARK, disk_errors, remove_whole, whole_directory
-from regard.foreign import regular_handle
+from regard.foreign import UNBLOCKED, regular_handle
+from regard.locks import is_lockable, lock_handle
 
 QUOTA_VARIABLE = "REGARD_CACHE_GB"
 """The environment variable with the quota of each cache: prepared corpora, and converted weights."""
@@ -104,18 +104,16 @@ def try_lock(path: Path, open_handle: Callable[[Path], int], *, shared: bool = F
     """The handle of a file or directory that is locked now, until the handle is closed; None: another process has the lock.
 
     A file that was removed or renamed before it was locked is opened again: such a lock keeps nobody out. A file system without locks
-    does without.
+    does without, and so do directories on Windows.
     """
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    if not is_lockable(path):
+        return os.open(os.devnull, os.O_RDONLY)
     while True:
         handle = open_handle(path)
-        try:
-            fcntl.flock(handle, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        except OSError:
-            pass  # a file system that has no locks
+        with suppress(OSError):  # a file system that has no locks
+            if not lock_handle(handle, shared=shared):
+                os.close(handle)
+                return None
         with suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
@@ -135,7 +133,7 @@ def _wait_for(path: Path, open_handle: Callable[[Path], int], shared: bool) -> i
 
 
 def _handle(path: Path) -> int:
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    return os.open(path, os.O_RDONLY | UNBLOCKED)
 
 
 def _lock_file(entry: Path) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 
 from regard.errors import DiskError
 
+_ON_WINDOWS = os.name == "nt"
 _OLD = "-old"  # ends the name of a directory that is being replaced
 CACHE_VARIABLE = "REGARD_CACHE"  # the environment variable that names the cache
 STAGING_MARK = ".partial-"  # part of the name of every unfinished file or directory
@@ -172,8 +173,10 @@ def cache_directory() -> Path:
 
 
 def sync(path: Path) -> None:
-    """Force a file's content, or a directory's entries, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    """Force a file's content, or a directory's entries, to the disk. Windows opens no directories, and syncs only what may be written."""
+    if _ON_WINDOWS and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if _ON_WINDOWS else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

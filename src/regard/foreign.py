@@ -26,6 +26,9 @@ DEPTH = 64
 DIGITS = 100
 """The longest number."""
 
+UNBLOCKED = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""Flags of `os.open`, as far as the system has them: do not wait for a pipe, no child inherits the file, bytes as they are."""
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -103,7 +106,7 @@ def regular_handle(path: Path, flags: int, *, root: Path | None = None) -> int:
     place = path if root is None else _inside(path, root)
     if not flags & os.O_CREAT or place.exists():
         _require_regular(path, os.stat(place).st_mode)  # before opening, which a device may notice
-    handle = os.open(place, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if root is None else os.O_NOFOLLOW), 0o666)
+    handle = os.open(place, flags | UNBLOCKED | (0 if root is None else _NO_LINK), 0o666)
     try:
         _require_regular(path, os.fstat(handle).st_mode)
     except BaseException:

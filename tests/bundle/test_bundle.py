@@ -15,12 +15,12 @@ from safetensors.torch import load_file, save_file
 
 from regard.bundle.bundle import (
     resolve_device,
-    rewrite_config,
     save_bundle,
     write_bundle,
 )
 from regard.bundle.config import AlignmentConfig
 from regard.bundle.manifest import open_manifest, write_manifest
+from regard.bundle.rewriting import rewrite_config
 from regard.bundle.weights import tensor_shapes
 from regard.errors import BundleError, ConfigError, DiskError
 from regard.files import whole_directory

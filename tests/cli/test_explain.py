@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.bundle.bundle import rewrite_config
 from regard.bundle.config import Languages
 from regard.bundle.locate import find_bundle
+from regard.bundle.rewriting import rewrite_config
 from regard.metrics.alignment import flipped, joined, parse_pharaoh
 from regard.settings import read_json
 from regard.tasks.bundles import open_bundle

@@ -135,7 +135,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
         lambda: draw_learning_curves(RUNS, tmp_path / "a.svg", ordered=True),
         lambda: draw_gradient_flow({"pre": diagnosed(5, 0.9)}, tmp_path / "a.svg"),
     ):
-        with pytest.raises(RegardError, match=r"pip install 'regard\[figures\]'"):
+        with pytest.raises(RegardError, match=r'matplotlib, which is not installed; pip install "regard\[figures\]"'):
             draw()
 
 

@@ -1,5 +1,6 @@
 """Imported BART, mBART, GPT-2, BERT and ViT beside `transformers`: the same tokens, logits, texts and labels."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import sentencepiece
 import torch
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 import regard
 from interop.foreign_texts import (
@@ -246,3 +248,38 @@ def test_a_vit_without_labels_becomes_a_classifier_to_train(tmp_path: Path) -> N
         regard.import_model(tmp_path / "hf", tmp_path / "b")
     regard.import_model(tmp_path / "hf", tmp_path / "b", labels=["light", "dark"])
     assert regard.load(tmp_path / "b").labels == ("dark", "light")
+
+
+def renamed(path: Path, change: Any) -> None:
+    values = load_file(path / "model.safetensors")
+    save_file({change(name): value for name, value in values.items()}, path / "model.safetensors")
+
+
+def test_names_of_older_versions_are_known(tmp_path: Path) -> None:
+    """As the first BERT calls its norms, and BART and GPT-2 are saved without a head."""
+    bert_directory(tmp_path / "bert")
+    bart_directory(tmp_path / "bart")
+    gpt2_directory(tmp_path / "gpt2")
+    changes: dict[str, Any] = {
+        "bert": lambda name: name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ),
+        "bart": lambda name: name.removeprefix("model."),
+        "gpt2": lambda name: name.removeprefix("transformer."),
+    }
+    for kind, change in changes.items():
+        regard.import_model(tmp_path / kind, tmp_path / f"{kind}-new")
+        renamed(tmp_path / kind, change)
+        regard.import_model(tmp_path / kind, tmp_path / f"{kind}-old")
+        new, old = (load_file(tmp_path / f"{kind}-{age}" / "model.safetensors") for age in ("new", "old"))
+        assert new.keys() == old.keys()
+        assert all(torch.equal(new[name], old[name]) for name in new)
+
+
+def test_two_labels_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    vit_directory(tmp_path / "hf")
+    config = json.loads((tmp_path / "hf" / "config.json").read_text(encoding="utf-8"))
+    config["id2label"] = {"0": "crane", "1": "dog", "2": "crane"}
+    (tmp_path / "hf" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    regard.import_model(tmp_path / "hf", tmp_path / "b")
+    assert regard.load(tmp_path / "b").labels == ("crane (0)", "crane (2)", "dog")

@@ -7,11 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from regard.bundle.bundle import rewrite_config
 from regard.bundle.config import AlignmentConfig
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import write_manifest
 from regard.bundle.opened import WEIGHTS
+from regard.bundle.rewriting import rewrite_config
 from regard.bundle.tensors import write_tensors
 from regard.errors import BundleError, ConfigError, RegardError, TrainError
 from regard.settings import merged

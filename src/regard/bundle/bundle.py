@@ -4,9 +4,6 @@ It does not know the other files of a checkpoint.
 """
 
 import math
-import os
-import shutil
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,17 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.archive import archives
 from regard.bundle.building import unfilled_network
 from regard.bundle.config import CONFIG, BundleSettings
-from regard.bundle.manifest import MANIFEST, MEND, write_manifest
-from regard.bundle.opened import FOR_RESUMING, OpenBundle
+from regard.bundle.manifest import MEND, write_manifest
+from regard.bundle.opened import OpenBundle
 from regard.bundle.quantised import dequantised, is_quantised
 from regard.bundle.tensors import tensors_of, write_tensors
 from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
 from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
-from regard.settings import Record
 
 
 def save_bundle(path: Path, tensors: Mapping[str, Tensor], config: BundleSettings, codecs: Any) -> None:
@@ -60,48 +55,6 @@ def _is_tied(name: str, tensors: Mapping[str, Tensor], expected: Iterable[str]) 
     if any(other.data_ptr() == own.data_ptr() for other in others):
         return True
     return any(torch.allclose(other, own, equal_nan=True) for other in others)
-
-
-def rewrite_config(bundle: OpenBundle, config: BundleSettings) -> None:
-    """Replace the config of a bundle atomically."""
-    rewrite_bundle(bundle, config)
-
-
-def rewrite_bundle(
-    bundle: OpenBundle, config: BundleSettings | None = None, records: Mapping[str, Record] | None = None
-) -> None:
-    """Replace the config of a bundle, or add or replace records in JSON, atomically.
-
-    The other files of its directory are kept; no link out of it is followed.
-    """
-    if bundle.directory.parent == archives():
-        raise BundleError(
-            f"{bundle.given or bundle.directory}: a zip file is not changed; unpack it, and give the directory"
-        )
-    config = config or bundle.config
-    with whole_directory(bundle.directory) as staging:
-        for name in bundle.files.digests:
-            if name not in FOR_RESUMING or (bundle.directory / name).exists():
-                (staging / name).parent.mkdir(parents=True, exist_ok=True)
-                (staging / name).write_bytes(bundle.files.read(name, sys.maxsize))
-        (staging / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
-        if bundle.stored_format == 1:  # the config is written in the newest format, so rename the tensors too
-            write_tensors(staging / WEIGHTS, read_weights(bundle))
-        for name, record in (records or {}).items():
-            (staging / name).write_text(record.model_dump_json(), encoding="utf-8")
-        write_manifest(staging)
-        for path in _unlisted(bundle):  # such as a README: it stays unlisted
-            if path.as_posix() in (records or {}):
-                continue
-            (staging / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(bundle.directory / path, staging / path, follow_symlinks=False)
-
-
-def _unlisted(bundle: OpenBundle) -> list[Path]:
-    """The regular files of a bundle that are not in its manifest. No links."""
-    paths = [Path(folder, name) for folder, _, names in os.walk(bundle.directory) for name in names]
-    plain = [path.relative_to(bundle.directory) for path in paths if path.is_file() and not path.is_symlink()]
-    return [name for name in plain if name.as_posix() not in {*bundle.files.digests, MANIFEST}]
 
 
 def read_weights(bundle: OpenBundle) -> dict[str, Tensor]:

@@ -51,7 +51,7 @@ def obstacle(model: ModelConfig) -> str | None:
     if model.score != "scaled_dot":
         return f"it has no model.score {model.score!r}, only scaled_dot"
     if find_spec("ctranslate2") is None:
-        return "the package ctranslate2 is not installed (pip install 'regard[ct2]')"
+        return "the package ctranslate2 is not installed (pip install ctranslate2)"
     return None
 
 

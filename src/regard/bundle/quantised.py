@@ -31,7 +31,8 @@ QUANTISED = "quantised.json"
 SCALE = ".scale"
 """Ends the name of the tensor [O] with the scales of another tensor."""
 _Bytes = Annotated[int, Field(ge=1)]
-_Stored = Literal["float32", "int8"]
+Stored = Literal["float32", "int8"]
+"""How weights are stored: before and after."""
 
 
 class Quantised(Record):
@@ -41,7 +42,7 @@ class Quantised(Record):
     """How its matrices are stored."""
     of: str
     """The SHA-256 of the manifest of the bundle that it was made of."""
-    sizes: dict[_Stored, _Bytes]
+    sizes: dict[Stored, _Bytes]
     """Bytes of the file of weights before and after."""
     judged_on: str
     """The name of the set that both were judged on."""
@@ -49,7 +50,7 @@ class Quantised(Record):
     """The size of that set."""
     beam: Annotated[int, Field(ge=1)]
     """The hypotheses that both searches kept."""
-    scores: dict[str, dict[_Stored, float]]
+    scores: dict[str, dict[Stored, float]]
     """Name of a score -> its value before and after."""
     signatures: dict[str, str]
     """Name of a score -> how it was computed."""

@@ -155,7 +155,7 @@ def read_method(method: str | None, option: str = "--method") -> "AlignmentConfi
 
 def _remember(translator: "Translator", settings: "AlignmentConfig") -> None:
     """Store the settings in the config of the bundle."""
-    from regard.bundle.bundle import rewrite_config
+    from regard.bundle.rewriting import rewrite_config
 
     assert translator.bundle is not None, "it was loaded from one"
     rewrite_config(translator.bundle, translator.bundle.config.model_copy(update={"alignment": settings}))

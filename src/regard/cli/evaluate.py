@@ -188,6 +188,7 @@ def _evaluate_model(
     from regard.metrics.scores import METRICS
     from regard.tasks.bundles import open_to_load
     from regard.tasks.evaluation_files import check_files
+    from regard.tasks.load import loaded
     from regard.tasks.table import TASKS
 
     opened = open_to_load(find_bundle(path))
@@ -206,7 +207,7 @@ def _evaluate_model(
         raise ConfigError(
             f"--metric {flags['metric'][0]}: chooses scores of translations, not of a model to {task.name}"
         )
-    served = task.load(opened, *loading.values())
+    served = loaded(opened, *loading.values())
     test = task.test_set(served, flags)
     _report_empty_lines(flags, test)
     evaluation = task.evaluate(served, test)

@@ -2,7 +2,7 @@
 
 | exception | exit code |
 | --- | --- |
-| `RegardError`, a wrong command line, a file or stream that fails | 2 |
+| `RegardError`, a wrong command line, a missing extra, a file or stream that fails | 2 |
 | out of memory, a bug | 1 |
 | Ctrl-C | 130 |
 """
@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from regard.cli.debug_flag import HINT, debugging
 from regard.cli.streams import print_status, silence_output
 from regard.errors import RegardError, is_out_of_memory, shown
+from regard.extras import missing, missing_module
 
 FAILED, USER_MISTAKE, INTERRUPTED = 1, 2, 130
 
@@ -54,6 +55,8 @@ def _described(error: BaseException, command_path: list[str]) -> tuple[str, int]
     """The message and the exit code of an exception."""
     if isinstance(error, RegardError):
         return str(error), USER_MISTAKE
+    if (module := missing_module(error)) is not None:
+        return str(missing(" ".join(["regard", *command_path]), module)), USER_MISTAKE
     if hasattr(error, "format_message"):  # typer's complaint about the command line
         help_text = f"({' '.join(['regard', *command_path])} --help shows what is possible)"
         return f"{_usage_message(error)}{_hint(error, command_path)} {help_text}", USER_MISTAKE

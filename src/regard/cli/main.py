@@ -54,7 +54,6 @@ app = VerbApp(
     name="regard",
     help="Train a translator from your own data on your own machine, decode it fast, and see where it looks.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

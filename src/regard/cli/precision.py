@@ -14,9 +14,9 @@ def precision(
     beam: Annotated[int, typer.Option(min=1, max=1_000, help="Hypotheses kept at each step; 1 is greedy.")] = 5,
 ) -> None:
     """Measure the BLEU of a translator in float32, bfloat16 and int8, for `--precision auto`."""
-    from regard.bundle.bundle import rewrite_bundle
     from regard.bundle.precision import PRECISION_FILE, PRECISIONS, MeasuredPrecisions, Precision, automatic
     from regard.bundle.quantised import refuse_quantised
+    from regard.bundle.rewriting import rewrite_bundle
     from regard.cli.pairs import read_sides
     from regard.cli.streams import open_output, print_status
     from regard.errors import DataError

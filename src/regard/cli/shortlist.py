@@ -16,7 +16,7 @@ def shortlist(
     candidates: Annotated[int, typer.Option(min=1, max=1_000, help="The most candidates of one source piece.")] = 100,
 ) -> None:
     """Learn which target pieces a source piece may become, for `regard translate --shortlist`."""
-    from regard.bundle.bundle import rewrite_bundle
+    from regard.bundle.rewriting import rewrite_bundle
     from regard.bundle.shortlist import SHORTLIST
     from regard.cli.pairs import read_sides
     from regard.cli.streams import print_status

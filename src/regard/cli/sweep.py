@@ -41,6 +41,7 @@ def sweep(
     """
     from regard.cli.streams import open_output, print_status
     from regard.errors import ConfigError, shown
+    from regard.extras import require
     from regard.tasks.runs import is_done
     from regard.tasks.sweep import grid, places, positions_note
 
@@ -48,6 +49,8 @@ def sweep(
         raise ConfigError(
             "--out DIR is missing, or is the current directory: where should the cells be kept? For example --out runs/sweep"
         )
+    if not dry_run:
+        require("torch", "training")
     cells = grid(flags.settings(), sets or [], seeds, flags.where())
     directories = places(cells, out)
     commands = [_command(flags, cell.sets, run) for cell, run in zip(cells, directories, strict=True)]

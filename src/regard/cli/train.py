@@ -38,9 +38,11 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.cli.streams import print_status
     from regard.data.config import PairData
     from regard.extensions import loaded_files
+    from regard.extras import require
     from regard.tasks.fine_tuning import run_settings
     from regard.tasks.table import training_unit
 
+    require("torch", "training")
     config = run_settings(values, where)
     print_status("loading torch ..")
     from regard.api import train as train_run

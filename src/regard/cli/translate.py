@@ -11,6 +11,7 @@ import typer
 
 from regard.cli import search_flags as flags
 from regard.cli.align import Method
+from regard.extras import is_installed, missing, require
 from regard.files import to_json_line
 from regard.search.options import SearchKeywords
 
@@ -88,6 +89,8 @@ def translate(
         warnings.simplefilter("ignore", TruncationWarning)  # reported with the line's number
         warnings.simplefilter("ignore", ConstraintWarning)
         processor.check()
+        if as_json and translator.aligns and not processor.can_align:
+            print_status(f"note: alignment is null: {missing('word alignment', 'torch')}")
         target = translator.tokenizers.target.vocabulary
         if options.suppress and (note := note_on_suppressed(target, options.suppress)) is not None:
             print_status(f"note: {note}")
@@ -125,8 +128,15 @@ class TranslateLines:
         piece_length = getattr(config, "characters_per_piece", None)  # other tasks' translators may lack it
         return LanguageCheck(self.translator.tokenizers, self.translator.languages, piece_length)
 
+    @cached_property
+    def can_align(self) -> bool:
+        """Whether words can be aligned, here and with this model."""
+        return self.translator.aligns and is_installed("torch")
+
     def check(self) -> None:
         """Refuse invalid options, and load what the search needs, before any input is read."""
+        if self.align:
+            require("torch", "--align")
         constrained = int(self.with_prefix or self.with_phrases)
         self.translator.search(
             [""] * constrained,
@@ -139,11 +149,8 @@ class TranslateLines:
     @cached_property
     def max_batch_width(self) -> int | None:
         """The most tokens of a batch, padding included."""
-        from regard.engine.batching import fast_batch_tokens
-
         # random draws depend on the position in the window; torch searches the batches of a window side by side
-        whole = self.options.draws or not self.translator.searches_fast(self.options)
-        return None if whole else fast_batch_tokens(self.options.beam)
+        return None if self.options.draws else self.translator.fast_batch_tokens(self.options)
 
     def parse(self, first: int, lines: list[str]) -> list[Line]:
         """The lines, encoded as tokens."""
@@ -215,7 +222,7 @@ class TranslateLines:
             "logprob": translation.logprob,
             "finished": translation.finished,
             "tokens": translation.tokens,
-            "alignment": translation.alignment if self.translator.aligns else None,
+            "alignment": translation.alignment if self.can_align else None,
         }
         if translation.utility is not None:
             fields["utility"] = translation.utility
@@ -247,8 +254,8 @@ class TranslateLines:
         if translation.timed_out:
             empty = "" if translation.text else "; its translation is empty"
             yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} ended its search{empty}"
-        for missing in translation.unmet:
-            yield f"regard: warning: line {number + 1}: its translation does not have {missing!r}"
+        for phrase in translation.unmet:
+            yield f"regard: warning: line {number + 1}: its translation does not have {phrase!r}"
         if translation.proof is not None:
             yield f"regard: line {number + 1}: {translation.proof}"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, TextIO, cast
 
 from regard.errors import DataError
-from regard.foreign import refuse_exhausted
+from regard.foreign import UNBLOCKED, refuse_exhausted
 
 REFUSED_LINE = 16 << 20
 """Bytes of a line of a corpus. A longer one is refused: a line is read whole."""
@@ -98,10 +98,11 @@ def _opened(path: str | Path | None, name: str) -> Iterator[BinaryIO]:
     if stat.S_ISSOCK(mode):
         raise DataError(f"{name}: a socket; give a file, or pipe it into standard input")
     wait = stat.S_ISFIFO(mode)  # all else is opened without waiting
-    handle = _open_pipe(path, name) if wait else os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = _open_pipe(path, name) if wait else os.open(path, os.O_RDONLY | UNBLOCKED)
     try:
         _require_end(handle, name)
-        os.set_blocking(handle, True)
+        if hasattr(os, "O_NONBLOCK"):
+            os.set_blocking(handle, True)
         file = os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -144,13 +145,13 @@ def _open_pipe(path: str | Path, name: str) -> int:
     finally:
         if opened.cancel():
             with suppress(OSError):  # a writer for a moment, so that the thread ends; not everybody may be one
-                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+                os.close(os.open(path, os.O_WRONLY | UNBLOCKED))
 
 
 def _open_into(opened: "Future[int]", path: str | Path) -> None:
     """Open a pipe for whoever waits for `opened`. If nobody does any more, close it."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError as error:
         with suppress(InvalidStateError):
             opened.set_exception(error)

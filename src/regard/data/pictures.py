@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import ConfigError, DataError
+from regard.errors import DataError
+from regard.extras import missing
 from regard.foreign import LimitError, read_bytes, refuse_exhausted
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _opened(stream: io.BytesIO, name: str) -> "Image":
     try:
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError:
-        raise ConfigError(f"{name}: to read pictures, install Pillow (pip install 'regard[images]')") from None
+        raise missing(f"{name}: a picture", "PIL") from None
     warnings.simplefilter("ignore")
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     try:

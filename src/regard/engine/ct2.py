@@ -28,7 +28,8 @@ from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
 from regard.engine.batching import batches_of_one_limit, fast_batch_tokens, length_batches
 from regard.engine.ct2_model import ConvertedModel
-from regard.engine.fast import Found
+from regard.engine.ct2_scoring import forced_scores
+from regard.engine.fast import Forced, Found
 from regard.machine import usable_cores
 from regard.search.hypothesis import Hypothesis, best_first, make_hypothesis
 from regard.search.interruption import Interruption, SearchStopped
@@ -66,11 +67,12 @@ class Ct2Search:
     """A converted bundle, loaded at the first search, with one single-threaded worker per core."""
 
     def __init__(self, bundle: OpenBundle, precision: Precision, workers: int | None = None) -> None:
-        self._bundle, self._workers = bundle, workers or usable_cores()
+        self._bundle, self._precision, self._workers = bundle, precision, workers or usable_cores()
         self._model = ConvertedModel(bundle, precision, self._workers)
         self._reach = reach(bundle.config)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
-        self._outputs = len(bundle.tokenizers.target.vocabulary) - 1  # without pad
+        self._target_pieces = bundle.tokenizers.target.vocabulary.pieces
+        self._outputs = len(self._target_pieces) - 1  # without pad
         self._end = bundle.tokenizers.target.vocabulary.marks.end
         self._ids_of = bundle.tokenizers.target.vocabulary.ids_of
 
@@ -116,6 +118,15 @@ class Ct2Search:
             return found
         results = dict(found)
         return enumerate(interruption.marked([results[number] for number in range(len(sources))]))
+
+    def scores(self, longest: int) -> bool:
+        """Whether it has positions for a target of so many tokens and the end mark."""
+        return longest + 1 <= self._reach
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids], batch_tokens: int) -> Iterator[Forced]:
+        """log p of each token of each target and of the end mark, by teacher forcing, in the precision of the model."""
+        pieces = self._pieces, self._target_pieces
+        return forced_scores(self._model.translator, pieces, sources, targets, batch_tokens)
 
     def _scored(
         self,
@@ -261,8 +272,8 @@ class Ct2Search:
 
         kept = [options.beam * (limit + 1) for limit in limits]
         lengths = [len(ids) for ids in sources]
-        most = self._batch_tokens(lengths, options.beam)
-        tokens = most if batch_tokens is None else min(batch_tokens, fast_batch_tokens(options.beam))
+        fastest = self.batch_tokens(options)
+        tokens = min(fastest, self._enough_for_all(lengths) if batch_tokens is None else batch_tokens)
         batches = length_batches(lengths, tokens, kept)
         if everything:  # a batch has one limit
             batches = batches_of_one_limit(limits, lengths, tokens, kept)
@@ -288,12 +299,15 @@ class Ct2Search:
             interruption.cut(left)
             yield from ((number, EMPTY_OUTPUT) for number in left)
 
-    def _batch_tokens(self, lengths: Sequence[int], beam: int) -> int:
+    def batch_tokens(self, options: SearchOptions) -> int:
+        """The source tokens of a batch that are searched fastest."""
+        return fast_batch_tokens(options.beam, self._precision, shortlist=options.shortlist)
+
+    def _enough_for_all(self, lengths: Sequence[int]) -> int:
         """The tokens of a batch: so few that each worker has several batches, because the last ones leave the others without work."""
         total = sum(lengths) + len(lengths)
         enough = min(ENOUGH_TOKENS, total // self._workers)
-        wanted = max(total // (self._workers * BATCHES_PER_WORKER), enough, SMALLEST_FAST_BATCH)
-        return min(fast_batch_tokens(beam), wanted)
+        return max(total // (self._workers * BATCHES_PER_WORKER), enough, SMALLEST_FAST_BATCH)
 
     @contextmanager
     def _taking_turns(self, interruption: Interruption) -> Iterator[None]:

@@ -5,17 +5,19 @@ The error for an unsupported search names the option that prevents it. No engine
 
 import warnings
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from typing import Protocol
 
 from regard.engine.constraints import TextConstraints
 from regard.errors import DiskError, EngineError, ResourceError, SearchError
+from regard.extras import is_installed, require
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption
 from regard.search.options import SearchOptions
 
 Found = tuple[int, list[Hypothesis]]
 """The number of a source, and its hypotheses."""
+Forced = tuple[int, list[float]]
+"""The number of a pair, and log p of each of its target's tokens and of the end mark."""
 
 
 class FastSearch(Protocol):
@@ -27,6 +29,10 @@ class FastSearch(Protocol):
 
     def interruptible(self, options: SearchOptions) -> bool:
         """Whether a time limit or a stop signal can end such a search between its tokens."""
+        ...
+
+    def batch_tokens(self, options: SearchOptions) -> int:
+        """The source tokens of a batch that it searches fastest."""
         ...
 
     def prepare(self) -> None:
@@ -48,6 +54,16 @@ class FastSearch(Protocol):
         scores=False: scores may be NaN.
         interruption: looked at as often as the engine can.
         """
+        ...
+
+    def scores(self, longest: int) -> bool:
+        """Whether it has positions for such a target. longest: tokens without end mark."""
+        ...
+
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
+    ) -> Iterator[Forced]:
+        """log p of each token of each target and of the end mark, by teacher forcing."""
         ...
 
 
@@ -72,10 +88,11 @@ class FastPath:
         engine = self._engine
         if engine is None:
             return None
-        missing = "prefixes and phrases" if constraints else engine.obstacle(options, max(limits, default=0))
-        if missing is not None:
+        obstacle = "prefixes and phrases" if constraints else engine.obstacle(options, max(limits, default=0))
+        if obstacle is not None:
             if self._only:
-                raise SearchError(f"{missing}: not with engine = 'ct2'; use engine = 'torch'")
+                raise SearchError(f"{obstacle}: not with engine = 'ct2'; use engine = 'torch'")
+            require("torch", f"a search with {obstacle}")
             return None
         if interruption is not None and self._leaves_to_torch(engine, options):
             return None
@@ -83,16 +100,32 @@ class FastPath:
             return None
         return engine.search(sources, limits, options, batch_tokens, scores, interruption)
 
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
+    ) -> Iterator[Forced] | None:
+        """The engine's log-probabilities of given targets; None if there is no engine or a target is too long for it."""
+        engine = self._engine
+        if engine is None or not engine.scores(max(map(len, targets), default=0)) or not self._loaded():
+            return None
+        return engine.score(sources, targets, batch_tokens)
+
     def prepare(self, options: SearchOptions) -> bool:
         """Load the engine now if it supports such a search, of whatever length. False: it is not used for it."""
         engine = self._engine
-        if engine is None or engine.obstacle(options, 0) is not None:
+        if engine is None:
+            return False
+        if (obstacle := engine.obstacle(options, 0)) is not None:
+            require("torch", f"a search with {obstacle}")
             return False
         return not (options.time_limit is not None and self._leaves_to_torch(engine, options)) and self._loaded()
 
+    def batch_tokens(self, options: SearchOptions) -> int | None:
+        """The source tokens of a batch that the engine searches fastest; None: it is not used for such a search."""
+        return self._engine.batch_tokens(options) if self.prepare(options) and self._engine is not None else None
+
     def _leaves_to_torch(self, engine: FastSearch, options: SearchOptions) -> bool:
         """Whether a search that may be interrupted is left to torch, which looks between its steps: if torch is there and may be used."""
-        return not (self._only or engine.interruptible(options)) and find_spec("torch") is not None
+        return not (self._only or engine.interruptible(options)) and is_installed("torch")
 
     def _loaded(self) -> bool:
         """Whether the engine is loaded now. False: it cannot be, and is not used any more."""
@@ -102,7 +135,7 @@ class FastPath:
         try:
             engine.prepare()
         except (DiskError, EngineError, ResourceError) as error:
-            if self._only:
+            if self._only or not is_installed("torch"):
                 raise
             warnings.warn(f"{error}; translating with torch", stacklevel=3)
             self._engine = None

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import ConfigError, DataError, RegardError
+from regard.errors import ConfigError, DataError
 from regard.explain.comparison import Comparison
 from regard.explain.curves import Event, Point, events_of_kind, series, smooth, thin
 from regard.explain.flow import gradient_flow
 from regard.explain.tables import bucket_name
+from regard.extras import missing
 from regard.files import write_whole
 from regard.metrics.scores import METRICS
 
@@ -257,7 +258,7 @@ def require_matplotlib() -> None:
     try:
         _import_matplotlib()
     except ImportError:
-        raise RegardError("figures are drawn by matplotlib, which is missing: pip install 'regard[figures]'") from None
+        raise missing("a figure", "matplotlib") from None
 
 
 def _import_matplotlib() -> None:
@@ -265,7 +266,7 @@ def _import_matplotlib() -> None:
     if not os.path.lexists("matplotlibrc"):
         import matplotlib
     else:
-        before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        before = os.open(".", os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         os.chdir(os.path.dirname(__file__))
         try:
             import matplotlib  # noqa: F401

@@ -44,6 +44,7 @@ _POSITION_OFFSET = 2
 """Rows of BART's table of positions before that of the first token."""
 _NEVER = -1e8
 """An output bias below this bars a token."""
+_HEAD = ("model.", "lm_head.", "final_logits_bias")
 _RECOMPUTED = ("embed_positions.weight", "embed_tokens.weight", "lm_head.weight", "shared.weight")
 """Tensors that a tied or sinusoidal model may hold a second time."""
 
@@ -52,6 +53,8 @@ def import_bart_family(directory: Path, config: ForeignConfig, options: ImportOp
     """The translator in a directory of Marian, Pegasus, BART or mBART."""
     model_type = str(config.raw("model_type"))
     weights = ForeignWeights(directory)
+    if "shared.weight" in weights:  # saved without a head
+        weights.rename(lambda name: name if name.startswith(_HEAD) else f"model.{name}")
     tied = config.get("tie_word_embeddings", bool, True)
     shared = config.get("share_encoder_decoder_embeddings", bool, True)
     width, rows = config.need("d_model", int), config.need("vocab_size", int)

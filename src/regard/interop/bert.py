@@ -34,6 +34,9 @@ _RECOMPUTED = (".position_ids",)
 def import_bert(directory: Path, config: ForeignConfig, options: ImportOptions) -> ImportedModel:
     """The classifier in a directory of BERT, or a new one with the labels of the options."""
     weights = ForeignWeights(directory)
+    weights.rename(
+        lambda name: name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    )
     prefix = _PREFIX if f"{_PREFIX}embeddings.word_embeddings.weight" in weights else ""
     rows, width = config.need("vocab_size", int), config.need("hidden_size", int)
     weights.require(f"{prefix}embeddings.word_embeddings.weight", (rows, width))  # before anything of this size is made

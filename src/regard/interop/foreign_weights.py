@@ -7,7 +7,7 @@ several files are found by their index.
 import os
 import pickle
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,15 @@ class ForeignWeights:
     def names(self) -> tuple[str, ...]:
         """The names of all tensors."""
         return tuple(self._shapes)
+
+    def rename(self, change: Callable[[str], str]) -> None:
+        """Look tensors up by other names, where versions of a program have called the same tensor differently."""
+        names = {change(name): name for name in self._shapes}
+        if len(names) < len(self._shapes):
+            raise BundleError(f"{self.path}: two tensors of the same meaning; save the model again")
+        self._shapes = {new: self._shapes[old] for new, old in names.items()}
+        self._stored = {new: self._stored[old] for new, old in names.items() if old in self._stored}
+        self._tensors = {new: self._tensors[old] for new, old in names.items() if old in self._tensors}
 
     def shape(self, name: str) -> Shape:
         """The shape of a tensor, without reading it; a `BundleError` if there is none of this name."""

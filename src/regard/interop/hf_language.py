@@ -183,7 +183,7 @@ def _gpt_neox(
         own, theirs = f"decoder.{number}", f"gpt_neox.layers.{number}"
         for kind in ("weight", "bias"):
             parts = [ours[f"{own}.mixer.{part}.{kind}"] for part in ("query", "key", "value")]
-            by_head = [part.unflatten(0, (model.heads, -1)) for part in parts]
+            by_head = [part.view(model.heads, -1, *part.shape[1:]) for part in parts]
             tensors[f"{theirs}.attention.query_key_value.{kind}"] = torch.stack(by_head, dim=1).flatten(0, 2)
         tensors |= _named(ours, f"{theirs}.attention.dense", f"{own}.mixer.output")
         tensors |= _named(ours, f"{theirs}.mlp.dense_h_to_4h", f"{own}.feed_forward.up")

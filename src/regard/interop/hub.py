@@ -131,14 +131,14 @@ def _copy(source: Path, names: Sequence[str], directory: Path) -> None:
 @contextmanager
 def _transfer(name: str, verb: str) -> Iterator[None]:
     """Turn what the library raises into one line: no network, no such model, no access. It shows no bars of its own."""
-    from huggingface_hub import errors
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from huggingface_hub import errors, utils
 
+    bars: Any = utils
     transport: type[Exception] = getattr(errors, "HTTPError", OSError)
-    shows_bars = not are_progress_bars_disabled()
+    shows_bars = not bars.are_progress_bars_disabled()
     try:
         if shows_bars:
-            disable_progress_bars()
+            bars.disable_progress_bars()
         yield
     except (BundleError, DiskError):
         raise
@@ -171,4 +171,4 @@ def _transfer(name: str, verb: str) -> Iterator[None]:
         ) from None
     finally:
         if shows_bars:
-            enable_progress_bars()
+            bars.enable_progress_bars()

@@ -1,5 +1,6 @@
 """The labels of a foreign classifier: those of its config, or those that a person named for a new one."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,9 +37,11 @@ def stored_labels(config: ForeignConfig, outputs: int, key: Key = str) -> Labels
         return sorted_labels([f"LABEL_{number}" for number in range(outputs)], key)
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise config.refused("id2label", "expected an object of numbers and names; save the model again")
-    if names.keys() != {str(number) for number in range(outputs)} or len(set(names.values())) < outputs:
-        raise config.refused("id2label", f"expected different names for the outputs 0 to {outputs - 1}")
-    return sorted_labels([names[str(number)] for number in range(outputs)], key)
+    if names.keys() != {str(number) for number in range(outputs)}:
+        raise config.refused("id2label", f"expected names for the outputs 0 to {outputs - 1}")
+    own = [names[str(number)] for number in range(outputs)]
+    twice = {name for name, count in Counter(own).items() if count > 1}  # ImageNet has two cranes
+    return sorted_labels([f"{name} ({number})" if name in twice else name for number, name in enumerate(own)], key)
 
 
 def check_one_label(config: ForeignConfig, outputs: int) -> None:

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from regard.activity import activity
 from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.manifest import write_manifest
 from regard.bundle.opened import OpenBundle
-from regard.bundle.precision import MeasuredPrecisions, Precision
-from regard.bundle.quantised import QUANTISED, Quantised, refuse_quantised, write_quantised
+from regard.bundle.precision import MeasuredPrecisions
+from regard.bundle.quantised import QUANTISED, Quantised, Stored, refuse_quantised, write_quantised
 from regard.bundle.shortlist import SHORTLIST, has_shortlist
 from regard.bundle.weights import WEIGHTS, numpy_weights
 from regard.errors import BundleError, DataError
@@ -21,7 +22,7 @@ from regard.metrics.translation import CorpusScore, bleu, chrf
 from regard.tasks.load import load_translator, open_given
 from regard.tasks.translate.validation import validation_pairs
 
-_PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
+_PRECISIONS: tuple[Stored, ...] = get_args(Stored)
 
 
 def quantize_model(
@@ -49,7 +50,7 @@ def quantize_model(
     scores = {name: _scores(path, name, sources, references, beam, tokenize) for name in _PRECISIONS}
     with activity(f"writing {out.name}"), whole_directory(out) as staging:
         write_quantised(staging / WEIGHTS, numpy_weights(bundle))
-        sizes = {"float32": bundle.directory / WEIGHTS, "int8": staging / WEIGHTS}
+        sizes: dict[Stored, Path] = {"float32": bundle.directory / WEIGHTS, "int8": staging / WEIGHTS}
         record = Quantised(
             of=bundle.files.identity,
             sizes={name: file.stat().st_size for name, file in sizes.items()},
@@ -92,7 +93,7 @@ def _check(bundle: OpenBundle, out: Path) -> None:
 
 
 def _scores(
-    path: Path, precision: Precision, sources: Sequence[str], references: Sequence[str], beam: int, tokenize: str
+    path: Path, precision: Stored, sources: Sequence[str], references: Sequence[str], beam: int, tokenize: str
 ) -> list[CorpusScore]:
     """BLEU and chrF of a bundle in a precision."""
     with activity(f"translating in {precision}"):

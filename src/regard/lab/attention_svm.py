@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import RegardError
+from regard.extras import missing
 from regard.lab.token_selection import (
     TokenProblem,
     attention_logits,
@@ -123,9 +124,7 @@ def selection_svm(
     try:
         import cvxpy
     except ImportError:
-        raise RegardError(
-            "a support vector machine is solved by cvxpy, which is not installed; pip install 'regard[lab]'"
-        ) from None
+        raise missing("a support vector machine", "cvxpy") from None
     import numpy as np
 
     solver: Any = cvxpy  # its types do not list its functions

@@ -17,7 +17,6 @@ from regard.layers.linear import Linear
 from regard.layers.mixer import MixerState
 from regard.layers.positions import RotaryPositions
 from regard.layers.scores import AttentionScore
-from regard.layers.shared_cache import SharedCache
 from regard.ops.attention import attend, probed_attention
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe
@@ -146,13 +145,7 @@ class SelfAttention(MultiHeadAttention):
         state: MixerState,
         mask: Float[Tensor, "*#mask T S"] | None = None,
     ) -> tuple[Float[Tensor, "R T D"], MixerState]:
-        """Attention of T new positions to themselves and to the KV cache. Returns the output and the extended cache.
-
-        With a cache that hypotheses share there is one new position of each.
-        """
-        if isinstance(state, SharedCache):
-            assert mask is None, "hypotheses that share a cache have no bias of relative positions"
-            return self._step_shared(x, state)
+        """Attention of T new positions to themselves and to the KV cache. Returns the output and the extended cache."""
         earlier_keys, earlier_values = state
         new, first = x.shape[1], earlier_keys.shape[2]
         query, key, value = self.projections(x)
@@ -161,17 +154,6 @@ class SelfAttention(MultiHeadAttention):
         if mask is None and new > 1:
             mask = additive(causal(new, first + new, x.device), x.dtype)
         return self.attend(query, keys, values, mask=mask, first=first), (keys, values)
-
-    def _step_shared(self, x: Float[Tensor, "R 1 D"], cache: SharedCache) -> tuple[Float[Tensor, "R 1 D"], SharedCache]:
-        """The k hypotheses of a sentence are k queries at one position."""
-        past = cache.past
-        projected = _joint(x.view(past.sentences, -1, x.shape[2]), [self.query, self.key, self.value])
-        query, key, value = self.split([past.spread(part) for part in projected])
-        query, key = (self._with_positions(part[..., None, :], cache.length).squeeze(3) for part in (query, key))
-        cache = cache.append(key, value)
-        context = attend(query, *cache.contents(), mask=past.mask)
-        output: Tensor = self.output(past.collect(context.transpose(1, 2).flatten(2)))
-        return output.view(x.shape), cache
 
 
 class CrossAttention(MultiHeadAttention):

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.layers.attention import SHOWN, SelfAttention
-from regard.layers.mixer import SEGMENT, MixerState, RowState, by_segments, real_positions
+from regard.layers.mixer import SEGMENT, MixerState, by_segments, real_positions
 from regard.layers.positions import RotaryPositions
 from regard.ops.attention import attend
 from regard.ops.block_sparse import BlockPattern, block_sparse_attention
@@ -61,7 +61,7 @@ class _PartialAttention(SelfAttention, ABC):
         """True where a position sees another, and itself."""
 
     def _with_cached(
-        self, x: Float[Tensor, "R T D"], state: RowState, first: int
+        self, x: Float[Tensor, "R T D"], state: MixerState, first: int
     ) -> tuple[Float[Tensor, "R H T d"], Float[Tensor, "R H S d"], Float[Tensor, "R H S d"]]:
         """(queries of the new positions, all keys, all values): those of the cache and the new ones. first: the first new position."""
         earlier_keys, earlier_values, _ = state

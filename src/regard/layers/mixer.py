@@ -12,15 +12,10 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from regard.layers.shared_cache import SharedCache
 from regard.ops.probe import Probe
 
-RowState = tuple[Tensor, ...]
+MixerState = tuple[Tensor, ...]
 """The state of a causal mixer, such as a KV cache, of each hypothesis. The first axis of every tensor is the rows."""
-
-MixerState = RowState | SharedCache
-"""The state of a causal mixer. Only `SelfAttention` takes the cache that the hypotheses of a sentence share."""
-
 
 SEGMENT = 2048
 """Positions that `by_segments` computes together."""
@@ -58,8 +53,7 @@ class CausalMixer(Mixer, Protocol):
     ) -> tuple[Float[Tensor, "R T D"], MixerState]:
         """Mix T new positions with the earlier ones: one in decoding, many in prefill. Returns the output and the new state.
 
-        The mask is broadcast to [R, H, T, t + T], with t earlier positions; None: only the causal mask. Only a mixer that `begin_decoder`
-        finds able to share gets a `SharedCache`.
+        The mask is broadcast to [R, H, T, t + T], with t earlier positions; None: only the causal mask.
         """
 
 
@@ -77,7 +71,7 @@ def real_positions(mask: Float[Tensor, "B 1 1 T"] | None) -> Bool[Tensor, "B T"]
     return None if mask is None else mask[:, 0, 0] == 0
 
 
-def reordered(state: RowState, rows: Int[Tensor, " R"]) -> RowState:
+def reordered(state: MixerState, rows: Int[Tensor, " R"]) -> MixerState:
     """The state of the given rows, for any mixer. Rows may be dropped, repeated and permuted."""
     return tuple(_of_rows(part, rows) for part in state)
 

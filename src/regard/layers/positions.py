@@ -75,11 +75,15 @@ class RotaryPositions(nn.Module):
         self.cosines: Tensor
         self.sines: Tensor
 
+    def reach(self, last: int) -> None:
+        """Make the tables long enough for positions below `last`."""
+        if last > self.cosines.shape[0]:
+            self._fill(2 * last, self.cosines.device)
+
     def forward(self, x: Float[Tensor, "... T d"], first: int) -> Float[Tensor, "... T d"]:
         """x, rotated; its first row is at position `first`."""
         last = first + x.shape[-2]
-        if last > self.cosines.shape[0]:
-            self._fill(2 * last, self.cosines.device)
+        self.reach(last)
         return ops.rotate(x, self.cosines[first:last].to(x.dtype), self.sines[first:last].to(x.dtype))
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.layers.attention import CrossAttention, KeyValueCache, SelfAttention
+from regard.layers.attention import CrossAttention, KeyValueCache
 from regard.layers.block import Block
 from regard.layers.dropout import Dropout
 from regard.layers.feed_forward import FeedForward
@@ -195,14 +195,10 @@ def causal_mask(
     return mask if new == 1 else mask + additive(causal(new, earlier + new, x.device), x.dtype)
 
 
-def begin_decoder(stack: nn.ModuleList, rows: int, bias: RelativeBias | None, *, hypotheses: int = 1) -> DecoderState:
-    """The state of every block's mixer before the first position.
-
-    Hypotheses can share a cache in plain attention only, whose scores do not depend on the places of keys.
-    """
-    mixers = [cast(CausalMixer, block.mixer) for block in blocks_of(stack)]
-    sharable = bias is None and all(type(mixer) is SelfAttention and mixer.score is None for mixer in mixers)
-    return DecoderState(tuple(mixer.begin(rows) for mixer in mixers), hypotheses, sharable)
+def begin_decoder(stack: nn.ModuleList, rows: int, *, hypotheses: int = 1) -> DecoderState:
+    """The state of every block's mixer before the first position."""
+    mixers = tuple(cast(CausalMixer, block.mixer).begin(rows) for block in blocks_of(stack))
+    return DecoderState(mixers, hypotheses)
 
 
 def step_decoder(
@@ -218,7 +214,7 @@ def step_decoder(
 ) -> tuple[Float[Tensor, "R T D"], DecoderState]:
     """All blocks for new positions: one per hypothesis in decoding, many in prefill. Returns the output and the new state."""
     mixers = []
-    for number, (block, mixer) in enumerate(zip(blocks_of(stack), state.extended().mixers, strict=True)):
+    for number, (block, mixer) in enumerate(zip(blocks_of(stack), state.mixers, strict=True)):
         x, longer = block.step(
             x,
             mixer,
@@ -228,7 +224,7 @@ def step_decoder(
             probe=within(probe, f"decoder.{number}"),
         )
         mixers.append(longer)
-    return x, DecoderState(tuple(mixers), hypotheses, state.sharable)
+    return x, DecoderState(tuple(mixers), hypotheses)
 
 
 def attention_layers(stack: nn.ModuleList) -> Sequence[CrossAttention]:

@@ -23,7 +23,8 @@ from regard.models.blocks import (
 )
 from regard.models.config import LanguageTransformerConfig
 from regard.models.network import LanguageModel, StepRecord, sentences_of
-from regard.models.state import CausalState
+from regard.models.prepared import SharedState
+from regard.models.state import CausalState, DecoderState
 from regard.ops.probe import Probe, within
 
 
@@ -63,7 +64,13 @@ class DecoderOnly(LanguageModel):
         """Feed one token per hypothesis. Returns the logits of the next and the new state."""
         if state.tokens.shape[1] >= self.context:
             state = self._prefill(self._fitting(state.tokens), state.decoder.hypotheses)
-        x, new = self._extend(tokens.reshape(-1, 1), state, tokens.shape[1])
+        decoder, rows = state.decoder, tokens.reshape(-1, 1)
+        if isinstance(decoder, SharedState):
+            x = self.target.embed(rows, state.tokens.shape[1])[:, 0]
+            x, longer = decoder.prepared.step(x, decoder)
+            logits = self.project_step(x, decoder.prepared).view(*tokens.shape, -1)
+            return logits, CausalState(longer, torch.cat([state.tokens, rows], dim=1)), None
+        x, new = self._extend(rows, state, tokens.shape[1])
         return self.project(self.decoder_norm(x)).view(*tokens.shape, -1), new, None
 
     def _fitting(self, tokens: Int[Tensor, "R t"]) -> Int[Tensor, "R T"]:
@@ -75,9 +82,14 @@ class DecoderOnly(LanguageModel):
 
     def _prefill(self, tokens: Int[Tensor, "R t"], hypotheses: int) -> CausalState:
         """The state after the tokens."""
-        decoder = begin_decoder(self.decoder, len(tokens), self.decoder_bias, hypotheses=hypotheses)
-        state = CausalState(decoder, tokens[:, :0])
-        return self._extend(tokens, state, hypotheses)[1] if tokens.shape[1] else state
+        state = CausalState(begin_decoder(self.decoder, len(tokens), hypotheses=hypotheses), tokens[:, :0])
+        if tokens.shape[1]:
+            state = self._extend(tokens, state, hypotheses)[1]
+        prepared = (
+            self.prepared(self.decoder, self.decoder_norm) if hypotheses == 1 and self.decoder_bias is None else None
+        )
+        assert isinstance(state.decoder, DecoderState)
+        return state if prepared is None else CausalState(prepared.begin(state.decoder.mixers), tokens)
 
     def _extend(
         self, tokens: Int[Tensor, "R T"], state: CausalState, hypotheses: int
@@ -86,5 +98,6 @@ class DecoderOnly(LanguageModel):
         earlier = state.tokens.shape[1]
         x = self.target.embed(tokens, earlier)
         mask = causal_mask(self.decoder_bias, x, earlier)
+        assert isinstance(state.decoder, DecoderState)
         x, decoder = step_decoder(self.decoder, x, state.decoder, hypotheses, mask=mask)
         return x, CausalState(decoder, torch.cat([state.tokens, tokens], dim=1))

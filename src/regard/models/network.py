@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from regard.layers.fronts import TokenFront
 from regard.layers.patches import PatchFront
 from regard.layers.roles import Role
+from regard.models.prepared import PreparedDecoder, PreparedOnce
 from regard.ops.probe import Probe
 
 ROWS_AT_ONCE = 512  # rows of logits in scoring: 64 megabytes with a vocabulary of 32,000
@@ -136,6 +137,22 @@ class Trainable(Learner, NextToken):
         self.target = target
         self.output = None if tie else output_weights(target.pad, target.embedding.embedding_dim)
         self.output_bias = nn.Parameter(torch.zeros(target.pad)) if output_bias else None
+        self._prepared = PreparedOnce()
+
+    def train(self, mode: bool = True) -> "Trainable":
+        """Training mode, or evaluation mode. The prepared decoder is forgotten: weights may have changed."""
+        self._prepared.forget()
+        super().train(mode)
+        return self
+
+    def prepared(self, stack: nn.ModuleList, last_norm: nn.Module) -> PreparedDecoder | None:
+        """The decoder for single steps; None: it cannot be prepared, or is being trained."""
+        outputs = self.output_table()[: self.target_pad]
+        return self._prepared.of(stack, last_norm, outputs, self.output_offsets())
+
+    def project_step(self, hidden: Float[Tensor, "R D"], prepared: PreparedDecoder) -> Float[Tensor, "R V"]:
+        """`project` for the hidden states of a step."""
+        return prepared.project(hidden) if self.kept_outputs is None else self.project(hidden)
 
     def output_offsets(self) -> Float[Tensor, " V"] | None:
         """The bias of the outputs; None: they have none."""

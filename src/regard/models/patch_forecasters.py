@@ -182,7 +182,7 @@ class TransformerForecaster(PatchWriter):
     def stepper(self, past: Float[Tensor, "B L"]) -> Step:
         states, source_mask = self._encode(past)
         caches = tuple(project_source(attention_layers(self.decoder), states))
-        state = begin_decoder(self.decoder, len(past), self.decoder_bias)
+        state = begin_decoder(self.decoder, len(past))
 
         def step(previous: Tensor, number: int) -> Heads:
             nonlocal state

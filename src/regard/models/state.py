@@ -3,7 +3,8 @@
 Shapes: B sentences, k hypotheses each, R = B k rows, H heads, S source, t tokens generated, d head width.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -11,7 +12,6 @@ from torch import Tensor
 from regard.layers.attention import KeyValueCache
 from regard.layers.decoders import EncodedSource
 from regard.layers.mixer import MixerState, reordered
-from regard.layers.shared_cache import MOST_SHARING, SharedCache
 
 
 def rows_of(sentences: Int[Tensor, " B"], parents: Int[Tensor, "B k"], hypotheses: int) -> Int[Tensor, " R"]:
@@ -19,45 +19,31 @@ def rows_of(sentences: Int[Tensor, " B"], parents: Int[Tensor, "B k"], hypothese
     return (sentences[:, None] * hypotheses + parents).flatten()
 
 
+@runtime_checkable
+class StackState(Protocol):
+    """The state of a stack of blocks."""
+
+    @property
+    def hypotheses(self) -> int:
+        """The hypotheses of each sentence, k."""
+        ...
+
+    def reorder(self, sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]) -> "StackState":
+        """Keep these sentences, with the hypotheses `parents` of each."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DecoderState:
-    """The states of a stack's mixers, such as KV caches: of each hypothesis, or shared by those of a sentence."""
+    """The states of a stack's mixers, such as KV caches, of each hypothesis."""
 
     mixers: tuple[MixerState, ...]  # per layer
     hypotheses: int  # k
-    sharable: bool
-    """Whether the mixers are attentions that can use a `SharedCache`."""
 
     def reorder(self, sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]) -> "DecoderState":
         """Keep these sentences, with the hypotheses `parents` of each."""
-        wanted = parents.shape[1]
-        if wanted > MOST_SHARING:
-            mixers: tuple[MixerState, ...] = tuple(
-                mixer.by_rows() if isinstance(mixer, SharedCache) else mixer for mixer in self.mixers
-            )
-        elif self.sharable and self.hypotheses == 1 < wanted:
-            mixers = tuple(mixer if isinstance(mixer, SharedCache) else SharedCache.of(*mixer) for mixer in self.mixers)
-        else:
-            mixers = self.mixers
-        return DecoderState(self._reordered(mixers, sentences, parents), wanted, self.sharable)
-
-    def extended(self) -> "DecoderState":
-        """The state in which shared caches expect one more position."""
-        caches = [mixer for mixer in self.mixers if isinstance(mixer, SharedCache)]
-        if not caches:
-            return self
-        past = caches[0].past.extended()
-        return replace(self, mixers=tuple(replace(cache, past=past) for cache in caches))
-
-    def _reordered(
-        self, mixers: tuple[MixerState, ...], sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]
-    ) -> tuple[MixerState, ...]:
-        caches = [mixer for mixer in mixers if isinstance(mixer, SharedCache)]
-        if not caches:
-            rows = rows_of(sentences, parents, self.hypotheses)
-            return tuple(reordered(mixer, rows) for mixer in mixers if isinstance(mixer, tuple))
-        past, places = caches[0].past.reorder(sentences, parents)
-        return tuple(replace(cache if places is None else cache.keep(places), past=past) for cache in caches)
+        rows = rows_of(sentences, parents, self.hypotheses)
+        return DecoderState(tuple(reordered(mixer, rows) for mixer in self.mixers), parents.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +54,11 @@ class TransformerState:
     source_mask: Float[Tensor, "B 1 1 S"]  # added to scores
     decoder: DecoderState
     length: int  # t
+
+    @property
+    def hypotheses(self) -> int:
+        """The hypotheses of each sentence."""
+        return self.decoder.hypotheses
 
     def reorder(self, sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]) -> "TransformerState":
         """Keep these sentences, with the hypotheses `parents` of each."""
@@ -101,7 +92,7 @@ class RecurrentState:
 class CausalState:
     """The state of the decoder and the tokens of each hypothesis. The tokens are needed when a full context is shortened."""
 
-    decoder: DecoderState
+    decoder: StackState
     tokens: Int[Tensor, "R t"]
 
     def reorder(self, sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]) -> "CausalState":

@@ -25,6 +25,7 @@ from regard.models.blocks import (
 )
 from regard.models.config import TransformerConfig
 from regard.models.network import EncoderDecoder, StepRecord
+from regard.models.prepared import SharedState
 from regard.models.state import TransformerState
 from regard.ops.probe import Probe, within
 
@@ -67,19 +68,30 @@ class Transformer(EncoderDecoder):
 
     def start(
         self, source: Num[Tensor, "B *source"] | None, prefix: Int[Tensor, "B P"] | None = None
-    ) -> TransformerState:
+    ) -> TransformerState | SharedState:
         """Encode the source and prefill the prefix, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
         states, source_mask = self.encode(source)
         projected = project_source(attention_layers(self.decoder), states)
         caches = tuple((keys.contiguous(), values.contiguous()) for keys, values in projected)  # read at every step
-        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source), self.decoder_bias), 0)
-        return state if prefix is None or not prefix.shape[1] else self._extend(prefix, state, 1, None)[1]
+        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source)), 0)
+        if prefix is not None and prefix.shape[1]:
+            state = self._extend(prefix, state, 1, None)[1]
+        prepared = self.prepared(self.decoder, self.decoder_norm) if self.decoder_bias is None else None
+        return state if prepared is None else prepared.begin_with_source(state.decoder.mixers, caches, source_mask)
 
     def step(
-        self, tokens: Int[Tensor, "B k"], state: TransformerState, record: bool = False
-    ) -> tuple[Float[Tensor, "B k V"], TransformerState, StepRecord | None]:
+        self, tokens: Int[Tensor, "B k"], state: TransformerState | SharedState, record: bool = False
+    ) -> tuple[Float[Tensor, "B k V"], TransformerState | SharedState, StepRecord | None]:
         """Feed one token per hypothesis. Returns the logits of the next, the new state and the attention."""
+        if isinstance(state, SharedState):
+            if not record:
+                x = self.target.embed(tokens.reshape(-1, 1), state.caches.length)[:, 0]
+                x, longer = state.prepared.step(x, state)
+                return self.project_step(x, state.prepared).view(*tokens.shape, -1), longer, None
+            plain = state.plain()  # it has attention weights to show
+            assert isinstance(plain, TransformerState)
+            state = plain
         probe = Probe(f"*.{len(self.decoder) - 1}.cross.weights") if record else None
         x, new = self._extend(tokens.reshape(-1, 1), state, tokens.shape[1], probe)
         seen = None if probe is None else StepRecord(probe[next(iter(probe))].mean(dim=1))

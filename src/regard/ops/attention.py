@@ -37,7 +37,7 @@ def attend(
         mask = mask.to(query.dtype)  # no change but in mixed precision, where a bias is wider
     if score is scaled_dot and mask is not None and _is_a_step(query):
         scores = torch.matmul(query * query.shape[-1] ** -0.5, keys.transpose(-2, -1))
-        return _softmax_of_steps(scores.add_(mask)) @ values
+        return softmax_of_steps(scores.add_(mask)) @ values
     if score is scaled_dot:
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
     if score is dot:
@@ -56,7 +56,7 @@ def _is_a_step(query: Float[Tensor, "*lead T q"]) -> bool:
     return 1 < query.shape[-2] <= STEP_QUERIES and query.device.type == "cpu" and not query.requires_grad
 
 
-def _softmax_of_steps(scores: Float[Tensor, "*lead T S"]) -> Float[Tensor, "*lead T S"]:
+def softmax_of_steps(scores: Float[Tensor, "*lead T S"]) -> Float[Tensor, "*lead T S"]:
     """softmax over the keys. torch's kernel takes ten times as long if a row has fewer numbers than a register of the processor."""
     missing = REGISTER - scores.shape[-1]
     if missing <= 0:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 64  # tokens; measured best for vocabularies of thousands
+FEW_VALUES = 1 << 14  # logits of all rows; below them one maximum with its index is faster than several operations
 
 
 @dataclass
@@ -72,7 +73,7 @@ def most_probable(gains: Tensor) -> tuple[Tensor, Tensor]:
     rows, outputs = gains.shape
     blocks = outputs // BLOCK
     rest = gains[:, blocks * BLOCK :]
-    if not blocks or not rows:
+    if not blocks or rows * outputs < FEW_VALUES:
         values, tokens = gains.max(dim=-1)
         return values, tokens
     whole = gains[:, : blocks * BLOCK].view(rows, blocks, BLOCK)

@@ -3,6 +3,8 @@
 Shapes: B sentences, b of them still active, S source, T maximum output length, V outputs.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -43,50 +45,41 @@ def greedy_steps(
     if not sentences:
         return []
     filtered = None if filters is None else filters.ready(limits, stepper.end_token)
-    steps = int(limits.max()) + 1  # one more, for the end mark of an output of the maximum length
-    generated = torch.full((sentences, steps), stepper.end_token, dtype=torch.long, device=device)  # [B, T + 1]
-    lengths = limits.clone()  # [B]
-    logprobs = torch.zeros(sentences, dtype=sum_type(device), device=device)  # [B]
-    finished = torch.zeros(sentences, dtype=torch.bool, device=device)  # [B]
+    found = _Outputs(limits.tolist(), stepper.end_token)
+    steps = found.longest + 1  # one more, for the end mark of an output of the maximum length
+    generated = torch.empty((sentences, 0), dtype=torch.long, device=device)  # [b, t], of which only filters ask
     attentions: list[Tensor] = []  # of [B, S], one a step
     alive = torch.arange(sentences, device=device)  # [b]
     tokens = torch.full((sentences, 1), stepper.start_token, dtype=torch.long, device=device)  # [b, 1]
     state = stepper.start(source)
     for step in range(steps):
         if ends_here(interruption, step, alive):
-            lengths[alive] = step
             break
         logits, state, step_record = stepper.step(tokens, state, record)
         # Log-softmax and then the maximum: measured faster than logsumexp and argmax.
         possible = log_probabilities(logits[:, 0])  # [b, V]
         if filtered is not None:
-            possible = filtered(possible[:, None], generated[alive, None, :step], alive)[:, 0]
+            possible = filtered(possible[:, None], generated[:, None], alive)[:, 0]
         gains, choices = most_probable(possible)  # [b]
-        ended = choices == stepper.end_token
-        cut = ~ended & (limits[alive] == step)
-        if filtered is not None:  # cut if no token is allowed
-            dead = gains == -torch.inf
-            ended, cut = ended & ~dead, cut | dead
-            lengths[alive[dead]] = step
         expansion = None
         if expansions or watch is not None:
-            expansion = _expansion(possible, logprobs[alive], alive, stepper.end_token)
-        logprobs[alive] += gains.masked_fill(cut, 0.0).to(logprobs.dtype)
-        generated[alive, step] = choices
-        finished[alive] = ended
-        lengths[alive[ended]] = step
+            expansion = _expansion(possible, found.logprobs_of(alive), alive, stepper.end_token)
+        going = found.add(choices.tolist(), gains.tolist())
         if step_record is not None and step_record.attention is not None:
             attentions.append(_of_all(step_record.attention, alive, sentences))
-        going = (~(ended | cut)).nonzero().squeeze(1)
         if watch is not None and expansion is not None:
             watch(expansion)
         yield expansion
-        if not len(going):
+        if not going:
             break
+        tokens = choices[:, None]
         if len(going) < len(alive):
-            state = state.reorder(going, torch.zeros_like(going)[:, None])
-        alive, tokens = alive[going], choices[going, None]
-    return _hypotheses(generated, lengths, logprobs, finished, attentions, ranking)
+            kept = torch.tensor(going, device=device)
+            state = state.reorder(kept, torch.zeros_like(kept)[:, None])
+            alive, tokens, generated = alive[kept], tokens[kept], generated[kept]
+        if filtered is not None:
+            generated = torch.cat([generated, tokens], dim=1)
+    return found.hypotheses(attentions, ranking)
 
 
 greedy = to_the_end(greedy_steps)
@@ -113,25 +106,53 @@ def _of_all(
     return rows
 
 
-def _hypotheses(
-    generated: Tensor,  # [B, T + 1]
-    lengths: Tensor,  # [B]
-    logprobs: Tensor,  # [B]
-    finished: Tensor,  # [B]
-    attentions: list[Tensor],  # of [B, S], one a step
-    ranking: Ranking,
-) -> list[list[Hypothesis]]:
-    attention = torch.stack(attentions, dim=1) if attentions else None  # [B, steps, S]
-    rows = zip(generated.tolist(), lengths.tolist(), logprobs.tolist(), finished.tolist(), strict=True)
-    return [
-        [
-            make_hypothesis(
-                row[:length],
-                logprob,
-                ranking=ranking,
-                finished=ended,
-                attention=None if attention is None else attention[number, : length + ended],
-            )
+class _Outputs:
+    """The outputs of a batch. They are lists: a step has one token for each, and operations on so few numbers take longer as tensors."""
+
+    def __init__(self, limits: list[int], end_token: int) -> None:
+        self._limits, self._end_token = limits, end_token
+        self.longest = max(limits)
+        self._tokens: list[list[int]] = [[] for _ in limits]
+        self._logprobs = [0.0] * len(limits)
+        self._finished = [False] * len(limits)
+        self._alive = list(range(len(limits)))
+
+    def logprobs_of(self, alive: Tensor) -> Tensor:
+        """[b]: log p of the active outputs."""
+        values = [self._logprobs[number] for number in self._alive]
+        return torch.tensor(values, dtype=sum_type(alive.device), device=alive.device)
+
+    def add(self, choices: list[int], gains: list[float]) -> list[int]:
+        """Add a token to each active output. Returns the places of those that go on. An output ends here if no token is allowed."""
+        going, alive = [], []
+        for place, (number, token, gain) in enumerate(zip(self._alive, choices, gains, strict=True)):
+            own = self._tokens[number]
+            if gain == -math.inf:
+                continue
+            if token == self._end_token:
+                self._logprobs[number] += gain
+                self._finished[number] = True
+            elif len(own) < self._limits[number]:
+                self._logprobs[number] += gain
+                own.append(token)
+                going.append(place)
+                alive.append(number)
+        self._alive = alive
+        return going
+
+    def hypotheses(self, attentions: list[Tensor], ranking: Ranking) -> list[list[Hypothesis]]:
+        """One hypothesis of each sentence. attentions: [B, S] of each step."""
+        attention = torch.stack(attentions, dim=1) if attentions else None  # [B, steps, S]
+        rows = zip(self._tokens, self._logprobs, self._finished, strict=True)
+        return [
+            [
+                make_hypothesis(
+                    tokens,
+                    logprob,
+                    ranking=ranking,
+                    finished=finished,
+                    attention=None if attention is None else attention[number, : len(tokens) + finished],
+                )
+            ]
+            for number, (tokens, logprob, finished) in enumerate(rows)
         ]
-        for number, (row, length, logprob, ended) in enumerate(rows)
-    ]

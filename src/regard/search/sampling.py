@@ -8,6 +8,7 @@ V outputs.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -62,38 +63,40 @@ def sample_steps(
     if not size:
         return []
     filtered = None if filters is None else filters.ready(limits, stepper.end_token)
-    steps = int(limits.max()) + 1  # one more, for the end mark of an output of the maximum length
-    uniform = _uniform(seed, numbers, steps, samples).to(device)  # [B, T + 1, n]
-    drawn = _Samples(limits, samples, steps, stepper.end_token)
+    drawn = _Samples(limits.tolist(), samples, stepper.end_token)
+    steps = drawn.longest + 1  # one more, for the end mark of an output of the maximum length
+    uniform = _uniform(seed, numbers, steps, samples).to(device)  # [b, k, T + 1]
+    generated = torch.empty((size, samples, 0), dtype=torch.long, device=device)  # [b, k, t], of which only filters ask
     alive = torch.arange(size, device=device)  # [b], indices into B
-    slots = torch.arange(samples, device=device).expand(size, samples)  # [b, k], indices into n
     tokens = torch.full((size, 1), stepper.start_token, dtype=torch.long, device=device)
     state = stepper.start(source)
     for step in range(steps):
-        rows = alive[:, None]
         if ends_here(interruption, step, alive):
-            drawn.cut(step, rows, slots)
             break
         logits, state, _ = stepper.step(tokens, state)
-        logits = logits.expand(-1, slots.shape[1], -1)  # at the first step all samples depart from one hypothesis
-        possible, dead = _possible(logits, filtered, drawn.generated[rows, slots, :step], alive)
-        choices = draw(possible, uniform[rows, step, slots], temperature=temperature, top_k=top_k, top_p=top_p)
+        logits = logits.expand(-1, uniform.shape[1], -1)  # at the first step all samples depart from one hypothesis
+        possible, dead = _possible(logits, filtered, generated, alive)
+        choices = draw(possible, uniform[:, :, step], temperature=temperature, top_k=top_k, top_p=top_p)
         gains = log_probabilities(logits).gather(-1, choices[..., None]).squeeze(-1)
-        going, ended = drawn.add(step, rows, slots, choices, gains, dead)  # [b, k]
+        going, ended = drawn.add(choices.tolist(), gains.tolist(), None if dead is None else dead.tolist())  # [b][k]
         expansion = None
         if expansions or watch is not None:
-            expansion = _expansion(alive, choices, drawn.logprobs[rows, slots], going, ended, first=step == 0)
+            flags = (torch.tensor(flag, device=device) for flag in (going, ended))
+            expansion = _expansion(alive, choices, drawn.logprobs(device), *flags, first=step == 0)
         if watch is not None and expansion is not None:
             watch(expansion)
         yield expansion
-        kept = going.any(dim=1).nonzero().squeeze(1)
-        if not len(kept):
+        kept, order = drawn.keep(going)
+        if not kept:
             break
-        columns = int(going.sum(dim=1).max())
-        order = (~going[kept]).to(torch.uint8).argsort(dim=1, stable=True)[:, :columns]  # active samples first
-        state = state.reorder(kept, order if step else torch.zeros_like(order))
-        tokens = choices[kept].gather(1, order)
-        alive, slots = alive[kept], slots[kept].gather(1, order)
+        tokens, unchanged = choices, order == drawn.in_order(len(going), choices.shape[1])
+        if not unchanged or (step == 0 and samples > 1):
+            rows, columns = torch.tensor(kept, device=device), torch.tensor(order, device=device)
+            state = state.reorder(rows, columns if step else torch.zeros_like(columns))
+            tokens, alive, uniform = choices[rows[:, None], columns], alive[rows], uniform[rows[:, None], columns]
+            generated = generated[rows[:, None], columns]
+        if filtered is not None:
+            generated = torch.cat([generated, tokens[..., None]], dim=2)
     return drawn.hypotheses(ranking)
 
 
@@ -101,58 +104,83 @@ sample = to_the_end(sample_steps)
 
 
 class _Samples:
-    """The samples of a batch so far. `rows` [b, 1] and `slots` [b, k] select the active ones among [B, n]."""
+    """The samples of a batch. They are lists: a step has one token for each, and operations on so few numbers take longer as tensors.
 
-    def __init__(self, limits: Tensor, samples: int, steps: int, end_token: int) -> None:
-        """limits [B]: the maximum output lengths; steps: T + 1."""
-        size, device = len(limits), limits.device
+    The active sentences have k columns each. A finished sample keeps its column until its batch needs fewer columns.
+    """
+
+    def __init__(self, limits: list[int], samples: int, end_token: int) -> None:
         self._limits, self._end_token = limits, end_token
-        self.generated = torch.full((size, samples, steps), end_token, dtype=torch.long, device=device)  # [B, n, T + 1]
-        self.logprobs = torch.zeros((size, samples), dtype=sum_type(device), device=device)  # [B, n]
-        self._lengths = limits[:, None].repeat(1, samples)  # [B, n]
-        self._finished = torch.zeros((size, samples), dtype=torch.bool, device=device)  # [B, n]
+        self.longest = max(limits)
+        self._all = [[_Sample() for _ in range(samples)] for _ in limits]
+        self._alive = [(limit, list(own)) for limit, own in zip(limits, self._all, strict=True)]
 
     def add(
         self,
-        step: int,
-        rows: Tensor,
-        slots: Tensor,
-        choices: Tensor,  # [b, k]
-        gains: Tensor,  # [b, k], log p of the choices
-        dead: Tensor | None,  # [b, k], whether no token is allowed: the sample is cut
-    ) -> tuple[Tensor, Tensor]:
-        """Add a token to each active sample. Returns, [b, k] each, whether it continues, and whether it has ended now."""
-        already = self._finished[
-            rows, slots
-        ]  # a finished sample keeps its column until the sentence needs fewer columns
-        ended = choices == self._end_token
-        cut = ~ended & (self._limits[rows] == step)
-        if dead is not None:
-            ended, cut = ended & ~dead, cut | dead
-            self._set_length(step, rows, slots, dead & ~already)
-        self.logprobs[rows, slots] += gains.masked_fill(already | cut, 0.0).to(self.logprobs.dtype)
-        self.generated[rows, slots, step] = choices
-        self._set_length(step, rows, slots, ended & ~already)
-        self._finished[rows, slots] = already | ended
-        return ~(already | ended | cut), ended & ~already
+        choices: list[list[int]],
+        gains: list[list[float]],  # log p of the choices
+        dead: list[list[bool]] | None,  # whether no token is allowed: the sample is cut
+    ) -> tuple[list[list[bool]], list[list[bool]]]:
+        """Add a token to each active sample. Returns whether each goes on, and whether it has ended now."""
+        going, ended = [], []
+        for row, (limit, own) in enumerate(self._alive):
+            goes, ends = [], []
+            for column, sample in enumerate(own):
+                token = choices[row][column]
+                possible = sample.active and not (dead is not None and dead[row][column])
+                ending = possible and token == self._end_token
+                on = possible and not ending and len(sample.tokens) < limit
+                if ending or on:
+                    sample.logprob += gains[row][column]
+                if on:
+                    sample.tokens.append(token)
+                sample.active, sample.finished = on, sample.finished or ending
+                goes.append(on)
+                ends.append(ending)
+            going.append(goes)
+            ended.append(ends)
+        return going, ended
 
-    def cut(self, step: int, rows: Tensor, slots: Tensor) -> None:
-        """Cut the active samples before this step."""
-        self._set_length(step, rows, slots, ~self._finished[rows, slots])
+    def logprobs(self, device: torch.device) -> Tensor:
+        """[b, k]: log p of the samples, with the tokens added last."""
+        values = [[sample.logprob for sample in own] for _, own in self._alive]
+        return torch.tensor(values, dtype=sum_type(device), device=device)
 
-    def _set_length(self, length: int, rows: Tensor, slots: Tensor, where: Tensor) -> None:
-        self._lengths[rows, slots] = torch.where(where, length, self._lengths[rows, slots])
+    def keep(self, going: list[list[bool]]) -> tuple[list[int], list[list[int]]]:
+        """Keep the sentences with samples that go on, [b'], in as many columns as the most have, [b'][k']: active samples first."""
+        kept = [row for row, goes in enumerate(going) if any(goes)]
+        most = max((sum(going[row]) for row in kept), default=0)
+        order = [sorted(range(len(going[row])), key=lambda column: not going[row][column])[:most] for row in kept]
+        self._alive = [
+            (self._alive[row][0], [self._alive[row][1][column] for column in columns])
+            for row, columns in zip(kept, order, strict=True)
+        ]
+        return kept, order
+
+    @staticmethod
+    def in_order(rows: int, columns: int) -> list[list[int]]:
+        """The order of all columns of all rows."""
+        return [list(range(columns))] * rows
 
     def hypotheses(self, ranking: Ranking) -> list[list[Hypothesis]]:
         """The samples of each sentence, best first."""
-        fields = (self.generated.tolist(), self._lengths.tolist(), self.logprobs.tolist(), self._finished.tolist())
         return [
             best_first(
-                make_hypothesis(tokens[:length], logprob, ranking=ranking, finished=ended)
-                for tokens, length, logprob, ended in zip(*sentence, strict=True)
+                make_hypothesis(sample.tokens, sample.logprob, ranking=ranking, finished=sample.finished)
+                for sample in own
             )
-            for sentence in zip(*fields, strict=True)
+            for own in self._all
         ]
+
+
+@dataclass(slots=True)
+class _Sample:
+    """One sample so far."""
+
+    tokens: list[int] = field(default_factory=list)
+    logprob: float = 0.0
+    active: bool = True
+    finished: bool = False
 
 
 def _possible(
@@ -216,6 +244,6 @@ def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top
 
 
 def _uniform(seed: int, numbers: Sequence[int], steps: int, samples: int) -> Tensor:
-    """Uniform numbers in [0, 1) for every sentence, step and sample, [B, steps, n]. More steps do not change earlier numbers."""
+    """Uniform numbers in [0, 1) for every sentence, sample and step, [B, n, steps]. More steps do not change earlier numbers."""
     generators = [np.random.Generator(np.random.Philox(key=[seed, number])) for number in numbers]
-    return torch.from_numpy(np.stack([generator.random((steps, samples)) for generator in generators]))
+    return torch.from_numpy(np.stack([generator.random((steps, samples)).T for generator in generators]))

@@ -9,6 +9,7 @@ from regard.bundle.locate import find_bundle
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import PrecisionChoice
 from regard.errors import BundleError
+from regard.extras import needing
 from regard.tasks.bundles import open_to_load
 from regard.tasks.checks import Engine, check_path
 from regard.tasks.table import TASKS
@@ -39,8 +40,14 @@ def load_served(
     Language models, classifiers of texts and pictures, taggers, captioners and forecasters run on torch.
     """
     check_path(path, "a bundle or of a run")
-    bundle = open_given(path)
-    return TASKS[bundle.config.task].load(bundle, device, engine, precision)
+    return loaded(open_given(path), device, engine, precision)
+
+
+def loaded(bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> Any:
+    """The model of a bundle, ready to serve. Where it needs torch, which is not installed, the error says so."""
+    task = bundle.config.task
+    with needing(f"{bundle.given or bundle.directory}: a model to {task}"):
+        return TASKS[task].load(bundle, device, engine, precision)
 
 
 def load_translator(
@@ -111,4 +118,4 @@ def _load(
     precision: PrecisionChoice = "float32",
 ) -> Any:
     with activity("loading the model"):
-        return TASKS[task].load(opened_for(task, path), device, engine, precision)
+        return loaded(opened_for(task, path), device, engine, precision)

@@ -3,7 +3,6 @@
 run/config.json  checkpoints/  latest  best  log.jsonl  metrics.json     sweep/sweep.json  sweep/CELL/ ..
 """
 
-import fcntl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from regard.bundle.weights import WEIGHTS
 from regard.errors import ConfigError, FileError, TrainError
 from regard.files import to_json, write_whole
 from regard.foreign import bounded_lines, open_regular, parse_json
+from regard.locks import lock_handle
 from regard.metrics.scores import LINE, METRICS, Metric, with_added
 from regard.settings import read_json
 from regard.tasks.table import TASKS
@@ -244,12 +244,11 @@ def _is_locked(run: Path) -> bool:
     """Whether a process is training in the directory."""
     try:
         with open_regular(run / LOCK) as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return not lock_handle(lock.fileno(), shared=True)
     except (FileNotFoundError, FileError):  # no file, or none that a training has made
         return False
     except OSError:
         return True
-    return False
 
 
 def refuse_holder_of_runs(out: Path) -> None:

@@ -4,14 +4,17 @@ The training loop, its workers, checkpoints and logs use only this. They know no
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor, nn
 from typing_extensions import TypeIs
 
 from regard.bundle.config import BundleSettings
-from regard.data.examples import ExampleSet
 from regard.training.events import Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from regard.data.examples import ExampleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class StepInfo:
 class Loss:
     """The loss of a batch, summed over its outputs without padding."""
 
-    total: Tensor
+    total: "Tensor"
     """The tensor to differentiate."""
     parts: dict[str, float]
     """Sums for the log by name, such as `nll`."""
@@ -100,7 +103,7 @@ class Objective(Protocol):
         """The test set, as the task's `evaluate` takes it."""
         ...
 
-    def validate(self, network: nn.Module) -> Measured:
+    def validate(self, network: "nn.Module") -> Measured:
         """Validate a network, which is in evaluation mode."""
         ...
 
@@ -109,15 +112,15 @@ class Trained(Objective, Protocol):
     """An objective whose network is trained by gradients."""
 
     @property
-    def examples(self) -> ExampleSet:
+    def examples(self) -> "ExampleSet":
         """The training examples."""
         ...
 
-    def begin(self, network: nn.Module) -> None:
+    def begin(self, network: "nn.Module") -> None:
         """Initialise from the training data what a new network needs before its first step."""
         ...
 
-    def loss(self, network: nn.Module, batch: Any, step: StepInfo) -> Loss:
+    def loss(self, network: "nn.Module", batch: Any, step: StepInfo) -> Loss:
         """The loss of a batch. It runs in forked workers: keep no state, and draw only from torch's seeded generator."""
         ...
 
@@ -143,7 +146,7 @@ class Fitted(Objective, Protocol):
 class CountedNetwork(Protocol):
     """A model that consists of tables of counts or probabilities."""
 
-    def tables(self) -> dict[str, Tensor]:
+    def tables(self) -> "dict[str, Tensor]":
         """The tables by name, as a bundle stores them."""
         ...
 

@@ -3,7 +3,6 @@
 run/checkpoints/  latest  best  log.jsonl  tensorboard/
 """
 
-import fcntl
 import threading
 import time
 import warnings
@@ -24,8 +23,10 @@ from regard.bundle.manifest import verify_manifest
 from regard.bundle.opened import REQUIRED, OpenBundle
 from regard.bundle.weights import check_weights
 from regard.errors import BundleError, TrainError
+from regard.extras import is_installed
 from regard.files import disk_errors
 from regard.foreign import open_regular
+from regard.locks import lock_handle
 from regard.training import tensorboard
 from regard.training.average import mean_weights
 from regard.training.checkpoint import checkpoints, step_of
@@ -183,7 +184,7 @@ def _logs(out: Path, step: int, stack: ExitStack) -> Iterator[Listener]:
     log = JsonLog(out / "log.jsonl")
     stack.callback(log.close)
     yield log
-    if tensorboard.is_installed():
+    if is_installed("tensorboard"):
         board = tensorboard.TensorBoardLog(out / "tensorboard", step + 1)
         stack.callback(board.close)
         yield board
@@ -210,14 +211,11 @@ def _lock(file: BinaryIO, out: Path) -> None:
     """Lock the file. Waits up to a second for the processes of a run that was just killed."""
     deadline = time.monotonic() + 1.0
     while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise TrainError(
-                    f"{out}: another process is training here; wait for it or choose another --out"
-                ) from None
+        with suppress(OSError):
+            if lock_handle(file.fileno()):
+                return
+        if time.monotonic() > deadline:
+            raise TrainError(f"{out}: another process is training here; wait for it or choose another --out")
         time.sleep(0.05)
 
 

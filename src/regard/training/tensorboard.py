@@ -1,6 +1,5 @@
 """Writes the training events for TensorBoard, if it is installed."""
 
-import importlib.util
 from pathlib import Path
 
 from regard.files import disk_errors
@@ -45,8 +44,3 @@ class TensorBoardLog:
     def close(self) -> None:
         with disk_errors(self._directory):
             self._writer.close()
-
-
-def is_installed() -> bool:
-    """Whether TensorBoard is installed."""
-    return importlib.util.find_spec("tensorboard") is not None

@@ -20,8 +20,9 @@ from regard.cli.main import app
 from regard.data.series import series_of
 from regard.data.series_config import SeriesData
 from regard.errors import BundleError, ConfigError, DataError, InputTypeError
+from regard.extras import is_installed
 from regard.tasks.bundles import open_to_load
-from regard.tasks.forecast.baselines import fitted_forecasts, is_installed, last_value, seasonal_naive
+from regard.tasks.forecast.baselines import fitted_forecasts, last_value, seasonal_naive
 from regard.tasks.forecast.objective import ForecastObjective
 from regard.tasks.forecast.prepare import Parts, cut, prepare_series
 from regard.tasks.forecast.settings import ForecastSettings
@@ -280,7 +281,7 @@ def test_a_run_says_what_its_final_evaluation_fits_and_how_few_windows_it_has(
     run = ForecastSettings.parse({"task": "forecast", "data": data.model_dump(), "model": {"kind": "nlinear"}})
 
     def notes(installed: bool) -> str:
-        monkeypatch.setattr("regard.tasks.forecast.objective.is_installed", lambda: installed)
+        monkeypatch.setattr("regard.tasks.forecast.objective.is_installed", lambda _: installed)
         return " ".join(ForecastObjective(run, prepare_series(run.data)).notes)
 
     assert "the intervals are calibrated on 9 validation windows, which is few" in notes(True)
@@ -295,9 +296,9 @@ def test_an_evaluation_says_which_baselines_it_leaves_out(
     trained: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, series = trained
-    monkeypatch.setattr("regard.tasks.forecast.evaluate.is_installed", lambda: False)
+    monkeypatch.setattr("regard.tasks.forecast.evaluate.is_installed", lambda _: False)
     shown = ran("evaluate", run, "--series", series)
-    assert "without exponential smoothing and ARIMA, which need statsforecast: pip install 'regard[forecast]'" in shown
+    assert "without exponential smoothing and ARIMA, which need statsforecast: pip install" in shown
     assert "statsforecast" not in ran("evaluate", run, "--series", series, "--baseline", "last")
 
 
@@ -355,7 +356,7 @@ def test_simple_baselines_are_those_of_statsforecast() -> None:
 
 
 def test_fitted_baselines_have_a_defined_result() -> None:
-    if not is_installed():
+    if not is_installed("statsforecast"):
         pytest.skip("statsforecast is not installed")
     flat = np.full(40, 3.0)
     for name in ("ets", "arima"):

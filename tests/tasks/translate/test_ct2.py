@@ -180,11 +180,9 @@ def test_batches_and_workers_change_nothing(engines: tuple[Translator, Translato
     assert [one.text for one in some] == [one.text for one in others] == [one.text for one in expected]
 
 
-def test_alignment_and_scores_come_from_the_network(engines: tuple[Translator, Translator]) -> None:
-    reference, model = engines
+def test_alignment_comes_from_the_network(engines: tuple[Translator, Translator]) -> None:
     [expected], [found] = (one.translate(TEXTS[:1], beam=2) for one in engines)
     assert found.alignment == expected.alignment
-    assert model.score(TEXTS[:1], ["the cat"]) == reference.score(TEXTS[:1], ["the cat"])
 
 
 def test_int8_is_close(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.bundle.bundle import rewrite_bundle
+from regard.bundle.rewriting import rewrite_bundle
 from regard.bundle.shortlist import SHORTLIST, Shortlist, read_shortlist
 from regard.errors import BundleError, ConfigError, SearchError
 from regard.tasks.bundles import open_bundle

@@ -3,7 +3,6 @@
 The latter two come from `statsforecast` (the extra `forecast`). They are fitted anew at every origin, on the past up to it.
 """
 
-import importlib.util
 import warnings
 from collections.abc import Sequence
 
@@ -36,11 +35,6 @@ def seasonal_naive(values: Values, origins: Numbers, horizon: int, season: int) 
     places = origins[:, None] + ahead - season * (ahead // season + 1)
     result: Values = np.where(places >= 0, values[np.maximum(places, 0)], values[origins - 1][:, None])
     return result
-
-
-def is_installed() -> bool:
-    """Whether `statsforecast` can be imported."""
-    return importlib.util.find_spec("statsforecast") is not None
 
 
 def fitted_forecasts(name: str, values: Values, origins: Sequence[int], horizon: int, season: int) -> Values:

@@ -12,9 +12,10 @@ from regard.data.frequency import shown_time
 from regard.data.scales import Calibration, SeriesScale
 from regard.data.series import Series, SeriesTable
 from regard.errors import ConfigError, DataError
+from regard.extras import is_installed, require
 from regard.metrics.calibration import corrections
 from regard.metrics.forecasting import ForecastErrors
-from regard.tasks.forecast.baselines import FITTED, NAIVE, fitted_forecasts, is_installed, last_value, seasonal_naive
+from regard.tasks.forecast.baselines import FITTED, NAIVE, fitted_forecasts, last_value, seasonal_naive
 from regard.tasks.forecast.forecaster import Forecaster
 from regard.tasks.forecast.prepare import series_span
 from regard.training.objective import Evaluation
@@ -76,7 +77,7 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
         "decoding_seconds": seconds,
         "set": test.name,
     }
-    if not is_installed() and (skipped := [name for name in FITTED if name in test.baselines]):
+    if not is_installed("statsforecast") and (skipped := [name for name in FITTED if name in test.baselines]):
         metrics["baselines_skipped"] = skipped
     if served.scales.calibration is not None:
         before = _sum(_errors(served, part, part.learned) for part in parts)
@@ -181,7 +182,7 @@ def _baselines(served: Forecaster, parts: Sequence[_Part], test: ForecastTest) -
             own.append(_errors(served, part, part.scale.scaled(forecast)))
         found[name] = _named(_sum(own))
     wanted = [name for name in FITTED if name in test.baselines]
-    if not wanted or not is_installed():
+    if not wanted or not is_installed("statsforecast"):
         return found
     chosen = _chosen_windows(parts, test.baseline_windows)
     here = _sum(_errors(served, part, part.outputs[places], places) for part, places in chosen)
@@ -255,8 +256,7 @@ def test_from_flags(served: Forecaster, flags: Mapping[str, Any]) -> ForecastTes
     wanted = flags.get("baselines") or (*NAIVE, *FITTED)
     if unknown := [name for name in wanted if name not in (*NAIVE, *FITTED)]:
         raise ConfigError(f"--baseline {unknown[0]}: not one of {', '.join((*NAIVE, *FITTED))}")
-    if missing := [name for name in flags.get("baselines") or () if name in FITTED and not is_installed()]:
-        raise ConfigError(
-            f"--baseline {missing[0]}: needs statsforecast; install the extra, pip install 'regard[forecast]'"
-        )
+    for name in flags.get("baselines") or ():
+        if name in FITTED:
+            require("statsforecast", f"--baseline {name}")
     return ForecastTest(table, spans, baselines=wanted)

@@ -15,9 +15,10 @@ from torch import nn
 
 from regard.data.batches import Batch
 from regard.data.scales import SeriesScales
+from regard.extras import install_command, is_installed
 from regard.models.forecasters import ForecastNetwork
 from regard.ops.series import pinball
-from regard.tasks.forecast.baselines import FITTED, HEADINGS, is_installed
+from regard.tasks.forecast.baselines import FITTED, HEADINGS
 from regard.tasks.forecast.evaluate import ForecastTest, validate_forecaster
 from regard.tasks.forecast.forecaster import Forecaster
 from regard.tasks.forecast.prepare import Parts, PreparedSeries
@@ -128,8 +129,8 @@ def _notes(settings: ForecastSettings, parts: Sequence[Parts]) -> list[str]:
         notes.append(
             f"the final evaluation also fits {named}, at {min(tested, data.baseline_windows)} of {tested:,} windows; without them: "
             '--set \'data.baselines=["last", "seasonal"]\''
-            if is_installed()
-            else f"{named} are not computed beside the forecasts: they need statsforecast, pip install 'regard[forecast]'"
+            if is_installed("statsforecast")
+            else f"{named} are not computed beside the forecasts: they need statsforecast, {install_command('statsforecast')}"
         )
     return notes
 

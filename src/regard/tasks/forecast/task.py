@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.extras import install_command
 from regard.metrics.scores import METRICS
 from regard.tasks.checks import torch_only
 from regard.tasks.forecast.settings import ForecastBundle, ForecastSettings
@@ -82,7 +83,7 @@ class Forecast:
         coverage = [f"coverage of the intervals: {', '.join(covered)}"] if covered else []
         if skipped := [HEADINGS[name] for name in metrics.get("baselines_skipped", ())]:
             coverage.append(
-                f"without {' and '.join(skipped)}, which need statsforecast: pip install 'regard[forecast]'"
+                f"without {' and '.join(skipped)}, which need statsforecast: {install_command('statsforecast')}"
             )
         span = f"{metrics['windows']:,} windows of {metrics['series']} series, {metrics['from']} to {metrics['until']}"
         return "\n".join([span, *lines, *coverage]) + "\n"

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
 
 from regard.activity import activity
@@ -14,6 +15,7 @@ from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
 from regard.engine.resident import Resident
 from regard.errors import ConfigError
+from regard.extras import require
 from regard.tasks.checks import check_engine
 from regard.tasks.translate.translator import Translator
 from regard.text.marked import marks_of
@@ -32,6 +34,8 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
         raise ConfigError(f"engine = 'ct2': {why}; use torch")
     if why is not None and precision not in ("auto", "float32"):
         raise ConfigError(f"precision = {precision!r}: only CTranslate2 has it, and {why}; use float32")
+    if why is not None:
+        require("torch", f"{bundle.given or bundle.directory}: not with CTranslate2, because {why}; this model")
     if why is None:  # the weights are read at the first search, or never if they were converted before
         bundle.files.verify_file(WEIGHTS)
     read = partial(_network, bundle, device)
@@ -55,9 +59,10 @@ def available_precisions() -> set[str]:
 
 
 def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
-    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that the processor lacks is float32, with a warning.
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that it lacks is float32, with a warning.
 
-    Weights that are stored in 8 bits are int8."""
+    Weights that are stored in 8 bits are int8.
+    """
     if is_quantised(bundle.files):
         if precision == "bfloat16":
             raise ConfigError(f"precision = {precision!r}: the weights of {bundle.directory} have 8 bits; use int8")
@@ -76,7 +81,8 @@ def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
         return chosen
     if precision == "bfloat16" and precision not in available_precisions():
         warnings.warn(
-            "precision = 'bfloat16': this processor would have to emulate it, about 100 times slower; float32 is used",
+            f"precision = 'bfloat16': CTranslate2 {version('ctranslate2')} does not compute in it on this processor, even one "
+            "that has such products; float32 is used",
             stacklevel=4,
         )
         return "float32"

@@ -1,4 +1,4 @@
-"""Searches for translations, tokens in and tokens out: length limits, constraints, batches, and the choice of the engine.
+"""Searches for translations and scores given ones, tokens in and tokens out: limits, constraints, batches, and the choice of the engine.
 
 Without `max_length`, an output has at most 2 x source tokens + 10 tokens. The limit is of each text, so that results do not depend on the
 batch.
@@ -13,7 +13,7 @@ from regard.bundle.opened import OpenBundle
 from regard.bundle.shortlist import Shortlist, has_shortlist, read_shortlist
 from regard.engine.batching import length_batches
 from regard.engine.constraints import TextConstraints, search_constraints
-from regard.engine.fast import FastPath, Found
+from regard.engine.fast import FastPath, Forced, Found
 from regard.engine.risk import least_risk
 from regard.errors import SearchError
 from regard.search.constraints import Constraints
@@ -22,6 +22,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import NOT_BEGUN, Interruption
 from regard.search.options import SearchOptions
 from regard.tasks.translate.output_length import max_output_length
+from regard.tasks.translate.pairs import Pairs
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -157,6 +158,16 @@ class Searcher:
                 yield [[NOT_BEGUN] for _ in batch.numbers]
             else:
                 yield runner.search(batch, options, interruption=interruption)
+
+    def score(self, pairs: Pairs, batch_tokens: int) -> Iterator[Forced]:
+        """log p of each token of each target and of the end mark, by the faster engine where it can, and else by torch."""
+        found = self.fast.score(pairs.sources, pairs.targets, batch_tokens)
+        if found is not None:
+            yield from found
+            return
+        runner = self._runner()
+        for batch in length_batches(pairs.widths, batch_tokens):
+            yield from zip(batch, runner.score(*pairs.rows(batch)), strict=True)
 
     def watch(
         self, source: list[int], options: SearchOptions, constraints: TextConstraints, watch: Watcher

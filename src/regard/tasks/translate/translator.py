@@ -23,6 +23,7 @@ from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_TOKENS
 from regard.engine.resident import Resident
 from regard.errors import RegardError
+from regard.extras import needing
 from regard.search.checks import NODE_LIMIT, check_count
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
@@ -88,15 +89,17 @@ class Translator:
 
     @cached_property
     def _runner(self) -> "Runner":
-        from regard.engine.runner import Runner
-        from regard.engine.sources import IdSources
+        with needing("such a search"):
+            from regard.engine.runner import Runner
+            from regard.engine.sources import IdSources
 
         pads = (self.tokenizers.source.vocabulary.pad, self.tokenizers.target.vocabulary.pad)
         return Runner(self._resident, sources=IdSources(pads[0]), target_pad=pads[1])
 
     @cached_property
     def _aligner(self) -> "Aligner":
-        from regard.tasks.translate.aligner import Aligner
+        with needing("word alignment"):
+            from regard.tasks.translate.aligner import Aligner
 
         return Aligner(self.tokenizers, self.evidence)
 
@@ -179,6 +182,10 @@ class Translator:
     def searches_fast(self, options: SearchOptions) -> bool:
         """Whether the faster engine does such a search, of whatever length and without constraints. It is loaded now."""
         return self._searcher.fast.prepare(options)
+
+    def fast_batch_tokens(self, options: SearchOptions) -> int | None:
+        """The source tokens of a batch that the faster engine searches fastest; None: it does not do such a search."""
+        return self._searcher.fast.batch_tokens(options)
 
     def read(self, texts: Sequence[str]) -> list[Source]:
         """The tokenized texts, with the ids that `search_read` and `forced` take."""
@@ -273,19 +280,17 @@ class Translator:
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, alpha: float = 0.0, batch_tokens: int = 4096
     ) -> list[ForcedScore]:
-        """log p of each target given its source, by teacher forcing."""
+        """log p of each target given its source, by teacher forcing, in the engine and precision that translate."""
         ranking = Ranking(alpha)
         pairs = self._reader.pairs(sources, targets)
         results: dict[int, ForcedScore] = {}
         with activity("scoring", len(sources), "pairs") as progress:
-            for batch in length_batches(pairs.widths, batch_tokens):
-                scores = self._runner.score(*pairs.rows(batch))
-                for number, logprobs in zip(batch, scores, strict=True):
-                    kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # a truncated target has no end
-                    tokens, logprob = len(pairs.targets[number]), sum(kept)
-                    score = ranking.score(logprob, tokens)
-                    results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
-                progress.advance(len(batch))
+            for number, logprobs in self._searcher.score(pairs, batch_tokens):
+                kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # a truncated target has no end
+                tokens, logprob = len(pairs.targets[number]), sum(kept)
+                score = ranking.score(logprob, tokens)
+                results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
+                progress.advance()
         return [results[number] for number in range(len(sources))]
 
     explainer: "Callable[..., Any] | None" = None
@@ -340,7 +345,8 @@ class Translator:
         self, pairs: Pairs, method: AlignmentMethod = "attention", batch_tokens: int = ALIGNMENT_BATCH_TOKENS
     ) -> "list[Tensor]":
         """The evidence for links between the tokens of each pair, [L, H, T, S], end marks last."""
-        from regard.tasks.translate.evidence import evidence
+        with needing("word alignment"):
+            from regard.tasks.translate.evidence import evidence
 
         results: dict[int, Tensor] = {}
         with activity("aligning", len(pairs.sources), "pairs") as progress:
