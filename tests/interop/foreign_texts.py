@@ -135,7 +135,12 @@ def gpt2_directory(path: Path, form: str = "files", **settings: Any) -> tuple[An
 
 
 def bert_directory(
-    path: Path, form: str = "files", head: str = "SequenceClassification", lowercase: bool = True, **settings: Any
+    path: Path,
+    form: str = "files",
+    head: str = "SequenceClassification",
+    lowercase: bool = True,
+    growth: float = 3.0,
+    **settings: Any,
 ) -> tuple[Any, Any]:
     """A BERT model; returns the network and its tokenizer of `transformers`."""
     import transformers
@@ -162,7 +167,7 @@ def bert_directory(
         vocab_size=len(ids), id2label=names, label2id={v: k for k, v in names.items()}, **{**sizes, **settings}
     )
     made = getattr(transformers, f"Bert{'For' if head != 'Model' else ''}{head}")(config)
-    network = randomised(made, 0.0, 0, growth=3.0)
+    network = randomised(made, 0.0, 0, growth=growth)
     network.save_pretrained(path)
     return network, transformers.BertTokenizer.from_pretrained(path)
 
