@@ -15,6 +15,7 @@ from regard.bundle.weights import WEIGHTS
 from regard.errors import ConfigError, FileError, TrainError
 from regard.files import to_json, write_whole
 from regard.foreign import bounded_lines, open_regular, parse_json
+from regard.locks import lock_handle
 from regard.metrics.scores import LINE, METRICS, Metric, with_added
 from regard.settings import read_json
 from regard.tasks.table import TASKS
