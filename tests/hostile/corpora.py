@@ -13,7 +13,7 @@ TRAIN = ("--out", "out", *TINY, "--set", "model.layers=1", "--set", "model.width
 
 
 def corpus(rng: Random, directory: Path) -> Command:
-    """A corpus to check or to train on."""
+    """A corpus to check, convert, clean or train on."""
     kind = rng.choice(["lines", "lines", "jsonl", "tmx", "tsv", "gz", "place"])
     name = {"lines": "a.fr", "place": "a.fr", "gz": "b.gz"}.get(kind, f"b.{kind}")
     path = directory / name
@@ -33,8 +33,15 @@ def corpus(rng: Random, directory: Path) -> Command:
     else:
         path.write_bytes(hostile_lines(rng))
     files = PARALLEL if name == "a.fr" else ("--pairs", name, "--src-lang", "fr", "--tgt-lang", "en")
-    if rng.random() < 0.7:
+    verb = rng.choice(["check", "check", "convert", "clean", "train"])
+    if verb == "check":
         return Command(("data", "check", *files), escaped_output=True)
+    if verb != "train":
+        named = [word for word in files if word not in ("--src", "--tgt", "--pairs")]
+        last = [rng.choice(["o.jsonl", "o.tmx", "o.parquet", "o.zip"])] if verb == "convert" else ["--out", "out"]
+        languages = () if "--src-lang" in named else ("--src-lang", "fr", "--tgt-lang", "en")
+        size = 2 if languages else 1  # files of the corpus
+        return Command(("data", verb, *named[:size], *last, *named[size:], *languages))
     return Command(("train", *files, *TRAIN, "--set", "text.vocabulary=60"))
 
 

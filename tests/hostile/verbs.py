@@ -380,6 +380,8 @@ def sound_commands(
         "report": Command(("report", translator), **tables),
         "init": Command(("init",), **tables),
         "data check": Command(("data", "check", *parallel), **tables),
+        "data convert": Command(("data", "convert", "--from", "moses", "--to", "tsv", source, target, out)),
+        "data clean": Command(("data", "clean", "--from", "moses", source, target, "--out", out), **tables),
     }
 
 

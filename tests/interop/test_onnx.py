@@ -21,6 +21,8 @@ from regard.bundle.bundle import save_bundle
 from regard.bundle.config import VocabularySizes
 from regard.errors import BundleError
 from regard.interop import onnx_graph
+from regard.layers.attention import project_source
+from regard.models.blocks import attention_layers
 from regard.models.build import build_classifier
 from regard.models.config import SCORE_TRAITS
 from regard.search.options import SearchOptions
@@ -137,7 +139,8 @@ def test_far_positions_are_as_exact_as_near_ones(tmp_path: Path) -> None:
         network = regard.load(path, engine="torch").network
         source = torch.randint(2, 300, (1, 1500), generator=torch.Generator().manual_seed(1))
         with torch.inference_mode():
-            expected = network.start(source).source[0][0]
+            states, _ = network.encode(source)
+            expected, _ = project_source(attention_layers(network.decoder), states)[0]
         keys = encoder.run(
             ["past_key_values.0.encoder.key"],
             {"input_ids": source.numpy(), "attention_mask": np.ones(source.shape, np.int64)},

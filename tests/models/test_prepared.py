@@ -75,7 +75,7 @@ def test_a_model_in_training_mode_or_with_gradients_is_not_prepared() -> None:
 def test_a_copy_prepares_its_own_weights() -> None:
     model = language_model()
     difference(model)
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301 (our own)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         for weight in other.parameters():
             weight.mul_(1.3)
         assert difference(other) < 1e-12
@@ -110,7 +110,9 @@ def test_a_search_may_ask_for_attention_at_any_step() -> None:
     state, tokens = network.start(source), torch.full((6, 1), network.start_token)
     for step in range(4):
         _, state, _ = network.step(tokens, state)
-        kept = torch.arange(len(state.caches.past.places) if state.caches.past.places is not None else state.caches.past.size)
+        kept = torch.arange(
+            len(state.caches.past.places) if state.caches.past.places is not None else state.caches.past.size
+        )
         kept = kept[1:] if step == 1 else kept
         parents = torch.randint(tokens.shape[1], (len(kept), 3))
         state, tokens = state.reorder(kept, parents), torch.randint(22, (len(kept), 3))

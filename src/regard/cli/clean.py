@@ -58,7 +58,7 @@ def clean(
     ] = 0.5,
     language_margin: Annotated[
         float, typer.Option(help="Nats by which a side is more probable in another language.")
-    ] = 4.0,
+    ] = 6.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only; write nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as one JSON object.")] = False,
 ) -> None:
@@ -114,6 +114,6 @@ def clean(
             "note: the filter language was not asked: the languages cannot be told; give --src-lang and --tgt-lang"
         )
     if done.altered:
-        print_status(f"note: in {done.altered:,} sentences characters were changed that the format cannot hold")
+        print_status(f"note: sentences changed, for what the format cannot hold: {done.altered:,}")
     if out is not None:
         print_status(f"{out}: {done.kept:,} of {done.pairs:,} pairs; the others with reasons in {out / 'dropped.tsv'}")

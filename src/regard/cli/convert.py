@@ -38,10 +38,7 @@ def convert(
     with open_output(None) if piped else nullcontext():  # a closed pipe (`| head`) is not an error
         done = convert_corpus(source, output, (src_lang, tgt_lang))
     named = f" ({done.languages[0]}-{done.languages[1]})" if None not in done.languages else ""
-    changed = (
-        f"; in {done.altered:,} sentences characters were changed that {output.kind} cannot hold"
-        if done.altered
-        else ""
-    )
+    sentences = "sentence" if done.altered == 1 else "sentences"
+    changed = f"; {done.altered:,} {sentences} changed: what {output.kind} cannot hold" if done.altered else ""
     name = output.name.replace("stdin", "stdout") if piped else output.name
-    print_status(f"{name}: {done.pairs:,} pairs{named}{changed}")
+    print_status(f"{name}: {done.pairs:,} {'pair' if done.pairs == 1 else 'pairs'}{named}{changed}")

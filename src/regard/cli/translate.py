@@ -149,11 +149,8 @@ class TranslateLines:
     @cached_property
     def max_batch_width(self) -> int | None:
         """The most tokens of a batch, padding included."""
-        from regard.engine.batching import fast_batch_tokens
-
         # random draws depend on the position in the window; torch searches the batches of a window side by side
-        whole = self.options.draws or not self.translator.searches_fast(self.options)
-        return None if whole else fast_batch_tokens(self.options.beam)
+        return None if self.options.draws else self.translator.fast_batch_tokens(self.options)
 
     def parse(self, first: int, lines: list[str]) -> list[Line]:
         """The lines, encoded as tokens."""

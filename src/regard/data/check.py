@@ -51,8 +51,8 @@ def check_corpus(
     with tempfile.TemporaryDirectory() as home, seekable_inputs(corpus, CORPUS_ROLES, Path(home)) as readable:
         collected = _Collector(max_length)
         if readable.pairs is None:
-            files = collected.source.bytes, collected.target.bytes
-            for number, raws in enumerate(raw_sides(readable.src or "", readable.tgt or "", files), 1):
+            seen = collected.source.bytes, collected.target.bytes
+            for number, raws in enumerate(raw_sides(readable.src or "", readable.tgt or "", seen), 1):
                 collected.add_raw(number, raws)
         else:
             for number, pair, wide in pairs_or_faults(readable.pairs, languages, collected.source.bytes):

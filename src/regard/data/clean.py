@@ -97,7 +97,7 @@ def clean_corpus(
         judge = Judge(lambda: _lines(source, languages), languages, settings, model)
     asked = {
         "input": list(digests.values()),
-        "filters": settings.model_dump(mode="json"),
+        **settings.model_dump(mode="json"),
         "model": model_name,
         "languages": list(languages),
         "kind": kind,

@@ -199,7 +199,7 @@ def clean_files(
     """The files, opened. `finish` gives them their final names; without it they stay to be gone on with."""
     files = CleanFiles(out, kind, languages, settings)
     try:
-        with ExitStack() as stack:
+        with disk_errors(out), ExitStack() as stack:  # closing writes, too
             files.begin(stack)
             yield files
     except BaseException:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from regard.activity import activity
 from regard.data.config import STDIN
@@ -13,6 +14,7 @@ from regard.data.readers import Pair, stored_pairs
 from regard.data.writers import check_output, open_writer
 from regard.errors import ConfigError
 
+Item = TypeVar("Item")
 BLOCK = 1_000
 """Pairs that are written at once."""
 
@@ -47,9 +49,9 @@ def read_files(files: PairFiles, languages: LanguagePair) -> Iterator[Pair]:
     return stored_pairs(files.source, files.target, files.pairs, languages, form=files.form)
 
 
-def blocks_of(pairs: Iterator[Pair], size: int = BLOCK) -> Iterator[list[Pair]]:
-    """The pairs in blocks."""
-    while block := list(islice(pairs, size)):
+def blocks_of(items: Iterator[Item], size: int = BLOCK) -> Iterator[list[Item]]:
+    """The items in blocks."""
+    while block := list(islice(items, size)):
         yield block
 
 

@@ -66,7 +66,7 @@ class CleanSettings(Settings):
     number_mismatch: float = Field(default=0.5, ge=0, le=1)
     """Largest share of the numbers above 12 that the other side lacks."""
 
-    language_margin: float = Field(default=4.0, ge=0)
+    language_margin: float = Field(default=6.0, ge=0)
     """Nats by which a side is more probable in another language than in its own."""
 
     gain: float = 0.0

@@ -107,8 +107,21 @@ def take_files(names: Sequence[str], kind: str | None, option: str, usage: str) 
         )
     if kind is not None and kind not in FILE_FORMATS:
         raise ConfigError(f"{option} {kind}: not one of {', '.join(FILE_FORMATS)}")
-    form = next((name for name in FILE_FORMATS if name == kind), None) or FORMATS.get(_suffix(names[0]), "moses")
+    by_name: FileFormat = FORMATS.get(_suffix(names[0]), "moses")
+    form = next((name for name in FILE_FORMATS if name == kind), by_name)
     size = 2 if form == "moses" else 1
+    if (
+        kind is None
+        and size == 2
+        and len(names) > 1
+        and names[1] != STDIN
+        and _suffix(names[1]) in FORMATS
+        and _suffix(names[1])
+    ):
+        raise ConfigError(
+            f"{names[0]}: neither the name of a format ({', '.join(filter(None, FORMATS))}) nor, with {names[1]}, of a Moses pair; "
+            f"say what it is: {option} {'|'.join(FILE_FORMATS)}"
+        )
     if len(names) < size:
         raise ConfigError(
             f"{names[0]}: by its name one side of a Moses pair, whose other file is missing; give both, train.en train.de, "

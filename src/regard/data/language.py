@@ -32,6 +32,13 @@ _VARIANTS = ({"zh", "zh-TW"},)
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
+# langdetect counts all signs of these scripts as one.
+_AS_ONE = (
+    (re.compile("[\u3041-\u309f]"), "あ"),
+    (re.compile("[\u30a0-\u30ff]"), "ア"),
+    (re.compile("[\uac00-\ud7af]"), "가"),
+)
+_AS_OTHERS = str.maketrans("șțی", "şţي")
 _NO_LETTERS = re.compile(
     r"[\s\d_!-/:-@\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u2000-\u206f\u20a0-\u2bff\u3000-\u303f\ufe30-\ufe4f\uff00-\uff20]+"
 )
@@ -85,7 +92,11 @@ def letter_trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np
     for text in texts:
         words = _NO_LETTERS.sub(" ", text.lower())
         if not words.isascii():
-            words = _IDEOGRAPH.sub(r" \g<0> ", words)
+            words = words.translate(_AS_OTHERS)
+            if _IDEOGRAPH.search(words):
+                for script, sign in _AS_ONE:
+                    words = script.sub(sign, words)
+                words = _IDEOGRAPH.sub(r" \g<0> ", words)
         padded.append(f" {words} ")
     lengths = np.array([*map(len, padded)], dtype=np.int64)
     joined = "".join([*padded, "  "])

@@ -29,6 +29,10 @@ _MEND = "write it again, or convert it elsewhere to .tsv or .jsonl"
 def require_pyarrow(name: str) -> None:
     """Refuse a parquet file where pyarrow is not installed."""
     require("pyarrow", f"reading or writing {name}")
+    import pyarrow
+
+    # imports pandas if it is there, and Ctrl-C in an import ends the process at once: before a file is begun
+    pyarrow.array([""])
 
 
 def parquet_pairs(path: str | Path, languages: LanguagePair) -> Iterator[tuple[str, str]]:
@@ -94,13 +98,14 @@ def _sides(schema: Any, languages: LanguagePair, name: str) -> tuple[tuple[str, 
         keys: tuple[str | None, str | None] = ("source", "target")
         if not {"source", "target"} <= fields.keys() and languages[0] is not None and languages[1] is not None:
             keys = find_language(languages[0], fields), find_language(languages[1], fields)
-        if keys[0] not in fields or keys[1] not in fields:
+        left, right = keys
+        if left is None or right is None or not {left, right} <= fields.keys():
             raise DataError(
                 f"{name}: no columns 'source' and 'target', 'translation' or languages, but {', '.join(fields) or 'none'}; "
                 f"rename them, or set {LANGUAGE_SETTINGS}"
             )
-        sides = (keys[0],), (keys[1],)
-        found = fields[keys[0]], fields[keys[1]]
+        sides = (left,), (right,)
+        found = fields[left], fields[right]
     for side, kind in zip(sides, found, strict=True):
         plain = kind.value_type if types.is_dictionary(kind) else kind
         if not (types.is_string(plain) or types.is_large_string(plain) or types.is_string_view(plain)):

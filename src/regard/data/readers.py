@@ -334,8 +334,8 @@ def _tmx(path: str | Path, languages: LanguagePair, digest: str | None) -> Itera
 
 def _opus(path: str | Path, languages: LanguagePair) -> Iterator[Pair]:
     with opus_sides(path, languages) as (left, right):
-        lines = (_lines(side.file, side.name) for side in (left, right))
-        for source, target in zip_equal(*lines, _unequal(left.name, right.name)):
+        left_lines, right_lines = (_lines(side.file, side.name) for side in (left, right))
+        for source, target in zip_equal(left_lines, right_lines, _unequal(left.name, right.name)):
             yield source.removesuffix("\r"), target.removesuffix("\r")
 
 

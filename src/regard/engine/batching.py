@@ -6,6 +6,7 @@ Shapes: B sequences, T longest of them.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from regard.bundle.precision import Precision
 from regard.search.checks import check_count
 
 if TYPE_CHECKING:
@@ -17,12 +18,15 @@ OUTPUT_TOKENS = (
     1 << 17
 )  # hypotheses times their longest length, of a batch: bounds the memory of wide beams and long outputs
 FAST_BATCH_TOKENS = 1536  # source tokens of greedy search: larger batches do not fit the caches of a core
-FAST_BEAM_TOKENS = 512  # of a beam, which has several hypotheses for each
+FAST_BEAM_TOKENS = {"float32": 768, "bfloat16": 768, "int8": 512}  # of a beam, which has several hypotheses for each
+FAST_SHORTLIST_TOKENS = 256  # with a shortlist: a smaller batch has fewer candidates
 
 
-def fast_batch_tokens(beam: int) -> int:
+def fast_batch_tokens(beam: int, precision: Precision, *, shortlist: bool) -> int:
     """The source tokens of a batch that CTranslate2 searches fastest on one core."""
-    return FAST_BATCH_TOKENS if beam == 1 else FAST_BEAM_TOKENS
+    if shortlist:
+        return FAST_SHORTLIST_TOKENS
+    return FAST_BATCH_TOKENS if beam == 1 else FAST_BEAM_TOKENS[precision]
 
 
 def length_batches(

@@ -67,7 +67,7 @@ class Ct2Search:
     """A converted bundle, loaded at the first search, with one single-threaded worker per core."""
 
     def __init__(self, bundle: OpenBundle, precision: Precision, workers: int | None = None) -> None:
-        self._bundle, self._workers = bundle, workers or usable_cores()
+        self._bundle, self._precision, self._workers = bundle, precision, workers or usable_cores()
         self._model = ConvertedModel(bundle, precision, self._workers)
         self._reach = reach(bundle.config)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
@@ -272,8 +272,8 @@ class Ct2Search:
 
         kept = [options.beam * (limit + 1) for limit in limits]
         lengths = [len(ids) for ids in sources]
-        most = self._batch_tokens(lengths, options.beam)
-        tokens = most if batch_tokens is None else min(batch_tokens, fast_batch_tokens(options.beam))
+        fastest = self.batch_tokens(options)
+        tokens = min(fastest, self._enough_for_all(lengths) if batch_tokens is None else batch_tokens)
         batches = length_batches(lengths, tokens, kept)
         if everything:  # a batch has one limit
             batches = batches_of_one_limit(limits, lengths, tokens, kept)
@@ -299,12 +299,15 @@ class Ct2Search:
             interruption.cut(left)
             yield from ((number, EMPTY_OUTPUT) for number in left)
 
-    def _batch_tokens(self, lengths: Sequence[int], beam: int) -> int:
+    def batch_tokens(self, options: SearchOptions) -> int:
+        """The source tokens of a batch that are searched fastest."""
+        return fast_batch_tokens(options.beam, self._precision, shortlist=options.shortlist)
+
+    def _enough_for_all(self, lengths: Sequence[int]) -> int:
         """The tokens of a batch: so few that each worker has several batches, because the last ones leave the others without work."""
         total = sum(lengths) + len(lengths)
         enough = min(ENOUGH_TOKENS, total // self._workers)
-        wanted = max(total // (self._workers * BATCHES_PER_WORKER), enough, SMALLEST_FAST_BATCH)
-        return min(fast_batch_tokens(beam), wanted)
+        return max(total // (self._workers * BATCHES_PER_WORKER), enough, SMALLEST_FAST_BATCH)
 
     @contextmanager
     def _taking_turns(self, interruption: Interruption) -> Iterator[None]:

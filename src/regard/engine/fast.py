@@ -31,6 +31,10 @@ class FastSearch(Protocol):
         """Whether a time limit or a stop signal can end such a search between its tokens."""
         ...
 
+    def batch_tokens(self, options: SearchOptions) -> int:
+        """The source tokens of a batch that it searches fastest."""
+        ...
+
     def prepare(self) -> None:
         """Load or convert the model now. Raises a `BundleError`, `DiskError` or `ResourceError` if that is not possible."""
         ...
@@ -114,6 +118,10 @@ class FastPath:
             require("torch", f"a search with {obstacle}")
             return False
         return not (options.time_limit is not None and self._leaves_to_torch(engine, options)) and self._loaded()
+
+    def batch_tokens(self, options: SearchOptions) -> int | None:
+        """The source tokens of a batch that the engine searches fastest; None: it is not used for such a search."""
+        return self._engine.batch_tokens(options) if self.prepare(options) and self._engine is not None else None
 
     def _leaves_to_torch(self, engine: FastSearch, options: SearchOptions) -> bool:
         """Whether a search that may be interrupted is left to torch, which looks between its steps: if torch is there and may be used."""

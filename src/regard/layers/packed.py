@@ -1,8 +1,8 @@
 """`PackedLinear`: x W^T + b with weights that are laid out once, for networks whose weights do not change.
 
-torch multiplies float32 matrices with MKL. On processors that are not Intel's MKL leaves much of the speed: for a vocabulary of 8,000 and few
-rows oneDNN takes half of the time if it may lay out the weights beforehand (docs/experiments.md). There it is used where it is faster:
-for large weights, and for many rows.
+torch multiplies float32 matrices with MKL. On processors that are not Intel's MKL leaves much of the speed: for a vocabulary of 8,000
+and few rows oneDNN takes half of the time if it may lay out the weights beforehand (docs/experiments.md). There it is used where it is
+faster: for large weights, and for many rows.
 
 Shapes: R rows, I inputs, O outputs.
 """
@@ -44,7 +44,7 @@ class PackedLinear:
 @cache
 def _packing() -> bool:
     """Whether oneDNN is faster than what torch multiplies with, and torch has its operators, which are not of its public interface."""
-    if processor_vendor() not in OTHER_VENDORS or not torch.backends.mkldnn.is_available():
+    if processor_vendor() not in OTHER_VENDORS or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     try:
         weight, x = torch.eye(2), torch.ones(1, 2)

@@ -5,8 +5,8 @@ every hypothesis that its sentence ever had, and a mask hides those that are not
 times as many scores. On a CPU it is still faster for a few hypotheses, because the cache of a plain beam is copied twice a step: to reorder
 it, and to append to it. Sentences that leave a search keep their places until a quarter of all places is theirs.
 
-Shapes: B sentences, P places of sentences, k hypotheses each, m after a reorder, R = B k rows, L = P k rows of all places, H heads, d head width, t positions,
-N keys so far, C keys that there is memory for, W any width.
+Shapes: B sentences, P places of sentences, k hypotheses each, m after a reorder, R = B k rows, L = P k rows of all places, H heads,
+d head width, t positions, N keys so far, C keys that there is memory for, W any width.
 """
 
 from collections.abc import Sequence

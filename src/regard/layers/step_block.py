@@ -1,7 +1,7 @@
 """`StepBlock`: a causal block of plain attention, prepared for decoding steps. It computes what `Block.step` computes, up to rounding.
 
-A step has few rows, so that calls of modules, views and small products take most of its time. Here queries, keys and values are one product,
-the scale is part of the query's weights, and the cache is filled in place.
+A step has few rows, so that calls of modules, views and small products take most of its time. Here queries, keys and values are one
+product, the scale is part of the query's weights, and the cache is filled in place.
 
 Shapes: R rows, L rows of all places, P places of sentences, k hypotheses each, S source, D width, H heads, d head width, N keys.
 """
@@ -59,7 +59,8 @@ def can_prepare(block: Block) -> bool:
     )
 
 
-def _is_plain(attention: MultiHeadAttention) -> bool:
+def _is_plain(attention: object) -> bool:
+    assert isinstance(attention, MultiHeadAttention)
     return attention.score is None and isinstance(attention.query, Linear) and isinstance(attention.key, Linear)
 
 
@@ -69,11 +70,12 @@ class StepBlock:
     def __init__(self, block: Block) -> None:
         assert can_prepare(block)
         own = cast(SelfAttention, block.mixer)
+        query, key = cast(Linear, own.query), cast(Linear, own.key)
         self._heads = own.heads
         scale = (own.value.out_features // own.heads) ** -0.5
         self._own = PackedLinear(
-            torch.cat([own.query.weight * scale, own.key.weight, own.value.weight]),
-            torch.cat([own.query.bias * scale, own.key.bias, own.value.bias]),
+            torch.cat([query.weight * scale, key.weight, own.value.weight]),
+            torch.cat([query.bias * scale, key.bias, own.value.bias]),
         )
         self._own_output = _packed(own.output)
         self._enter_own, self._join_own = _residual(block.around_mixer)
@@ -103,10 +105,9 @@ class StepBlock:
         if source is not None:
             x = self._join_look(x, self._attend_source(self._enter_look(x), past, source, source_mask))
         entered = self._enter_feed(x)
-        if self._gate is None:
-            inner = self._activation(self._up(entered))
-        else:
-            inner = self._activation(self._gate(entered)) * self._up(entered)
+        inner = self._activation((self._gate or self._up)(entered))
+        if self._gate is not None:
+            inner = inner * self._up(entered)
         return self._join_feed(x, self._down(inner))
 
     def _attend(

@@ -9,7 +9,7 @@ from typing import cast
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.layers.attention import CrossAttention, KeyValueCache, SelfAttention
+from regard.layers.attention import CrossAttention, KeyValueCache
 from regard.layers.block import Block
 from regard.layers.dropout import Dropout
 from regard.layers.feed_forward import FeedForward

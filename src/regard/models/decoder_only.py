@@ -85,7 +85,9 @@ class DecoderOnly(LanguageModel):
         state = CausalState(begin_decoder(self.decoder, len(tokens), hypotheses=hypotheses), tokens[:, :0])
         if tokens.shape[1]:
             state = self._extend(tokens, state, hypotheses)[1]
-        prepared = self.prepared(self.decoder, self.decoder_norm) if hypotheses == 1 and self.decoder_bias is None else None
+        prepared = (
+            self.prepared(self.decoder, self.decoder_norm) if hypotheses == 1 and self.decoder_bias is None else None
+        )
         assert isinstance(state.decoder, DecoderState)
         return state if prepared is None else CausalState(prepared.begin(state.decoder.mixers), tokens)
 

@@ -1,4 +1,4 @@
-"""`PreparedDecoder`: the decoder of a Transformer for single steps, without calls of modules. `step_decoder` is the other way, for all networks.
+"""`PreparedDecoder`: the decoder of a Transformer for single steps, without calls of modules. `step_decoder` serves all networks.
 
 It is made of the weights once, while a network is evaluated (`PreparedOnce`). The contract tests compare both ways with teacher forcing.
 
@@ -20,7 +20,6 @@ from regard.layers.shared_cache import MOST_SHARING, SharedCaches
 from regard.layers.step_block import Norm, SourceCache, StepBlock, Turn, can_prepare, prepared_norm
 from regard.models.blocks import blocks_of
 from regard.models.state import DecoderState, TransformerState
-
 
 PlainState = TransformerState | DecoderState
 
@@ -47,7 +46,9 @@ class SharedState:
         if places is None or self.source is None:
             return SharedState(self.prepared, caches, self.source, self.source_mask)
         size = self.caches.past.size
-        source = tuple((_of_places(keys, places, size), _of_places(values, places, size)) for keys, values in self.source)
+        source = tuple(
+            (_of_places(keys, places, size), _of_places(values, places, size)) for keys, values in self.source
+        )
         mask = None if self.source_mask is None else self.source_mask.index_select(0, places)
         return SharedState(self.prepared, caches, source, mask)
 
@@ -61,7 +62,7 @@ class SharedState:
         if past.places is not None:
             pairs = [(_of_places(a, past.places, past.size), _of_places(b, past.places, past.size)) for a, b in pairs]
             mask = None if mask is None else mask.index_select(0, past.places)
-        source = tuple((a.unflatten(0, (-1, heads)), b.unflatten(0, (-1, heads))) for a, b in pairs)
+        source = tuple((a.view(-1, heads, *a.shape[1:]), b.view(-1, heads, *b.shape[1:])) for a, b in pairs)
         if mask is None:
             mask = source[0][0].new_zeros(len(source[0][0]), 1, 1, source[0][0].shape[2])
         return TransformerState(source, mask, decoder, self.caches.length)
@@ -69,7 +70,8 @@ class SharedState:
 
 def _of_places(part: Float[Tensor, "h m n"], places: Int[Tensor, " B"], size: int) -> Float[Tensor, "g m n"]:
     """The heads of these places, g = B H of h = P H."""
-    return part.unflatten(0, (size, -1)).index_select(0, places).flatten(0, 1)
+    kept = part.view(size, -1, *part.shape[1:]).index_select(0, places)
+    return kept.flatten(0, 1)
 
 
 class PreparedDecoder:
@@ -99,7 +101,9 @@ class PreparedDecoder:
     ) -> SharedState:
         """The state of a decoder that looks at a source."""
         begun = self.begin(caches)
-        columns = tuple((keys.transpose(2, 3).flatten(0, 1).contiguous(), values.flatten(0, 1)) for keys, values in source)
+        columns = tuple(
+            (keys.transpose(2, 3).flatten(0, 1).contiguous(), values.flatten(0, 1)) for keys, values in source
+        )
         return SharedState(self, begun.caches, columns, mask if bool(mask.any()) else None)
 
     def step(self, x: Float[Tensor, "R D"], state: SharedState) -> tuple[Float[Tensor, "R D"], SharedState]:

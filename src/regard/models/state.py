@@ -55,6 +55,11 @@ class TransformerState:
     decoder: DecoderState
     length: int  # t
 
+    @property
+    def hypotheses(self) -> int:
+        """The hypotheses of each sentence."""
+        return self.decoder.hypotheses
+
     def reorder(self, sentences: Int[Tensor, " N"], parents: Int[Tensor, "N k"]) -> "TransformerState":
         """Keep these sentences, with the hypotheses `parents` of each."""
         source, source_mask = self.source, self.source_mask

@@ -59,9 +59,10 @@ def available_precisions() -> set[str]:
 
 
 def _chosen_precision(bundle: OpenBundle, precision: str) -> Precision:
-    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that CTranslate2 lacks here is float32, with a warning.
+    """The precision of a name. `auto` asks the processor and the bundle; bfloat16 that it lacks is float32, with a warning.
 
-    Weights that are stored in 8 bits are int8."""
+    Weights that are stored in 8 bits are int8.
+    """
     if is_quantised(bundle.files):
         if precision == "bfloat16":
             raise ConfigError(f"precision = {precision!r}: the weights of {bundle.directory} have 8 bits; use int8")

@@ -183,6 +183,10 @@ class Translator:
         """Whether the faster engine does such a search, of whatever length and without constraints. It is loaded now."""
         return self._searcher.fast.prepare(options)
 
+    def fast_batch_tokens(self, options: SearchOptions) -> int | None:
+        """The source tokens of a batch that the faster engine searches fastest; None: it does not do such a search."""
+        return self._searcher.fast.batch_tokens(options)
+
     def read(self, texts: Sequence[str]) -> list[Source]:
         """The tokenized texts, with the ids that `search_read` and `forced` take."""
         return self._reader.sources(texts)
