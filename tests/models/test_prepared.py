@@ -133,3 +133,15 @@ def test_a_language_model_keeps_its_tokens() -> None:
     _, state, _ = model.step(torch.tensor([[5], [6]]), state)
     assert isinstance(state, CausalState)
     assert state.tokens.tolist() == [[22, 4, 5], [22, 9, 6]]
+
+
+@torch.no_grad()
+def test_a_state_may_be_stepped_from_twice() -> None:
+    """Memory is filled in place: the second continuation must not write over the first."""
+    model = language_model()
+    _, begun, _ = model.step(torch.tensor([[3], [5]]), model.start(None, torch.tensor([[22], [22]])))
+    states = [model.step(torch.tensor([[token], [token]]), begun)[1] for token in (7, 9)]
+    for token, state in zip((7, 9), states, strict=True):
+        logits, _, _ = model.step(torch.tensor([[4], [8]]), state)
+        said = torch.tensor([[22, 3, token, 4], [22, 5, token, 8]])
+        assert float((logits[:, 0] - model(said[:, :0], said)[:, -1]).abs().max()) < 1e-12

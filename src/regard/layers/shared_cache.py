@@ -80,34 +80,40 @@ class Past:
 class LayerCache:
     """The keys and values of one layer, with views of them."""
 
-    __slots__ = ("keys", "pairs", "values")
+    __slots__ = ("keys", "pairs", "values", "written")
 
-    def __init__(self, pairs: Float[Tensor, "2 P H C d"]) -> None:
+    def __init__(self, pairs: Float[Tensor, "2 P H C d"], written: int) -> None:
         self.pairs = pairs
         """Keys, then values: a step writes both at once."""
         self.keys, self.values = (part.flatten(0, 1) for part in pairs)
         """[P H, C, d] each."""
+        self.written = written
+        """The keys that some state sees: a state that sees fewer may not write behind its own."""
 
     @classmethod
     def of(cls, keys: Float[Tensor, "P H C d"], values: Float[Tensor, "P H C d"]) -> "LayerCache":
         """The cache of these keys and values."""
-        return cls(torch.stack([keys, values]))
+        return cls(torch.stack([keys, values]), keys.shape[2])
 
-    def keep(self, places: Int[Tensor, " B"]) -> "LayerCache":
-        """The cache of these places."""
-        return LayerCache(self.pairs.index_select(1, places))
+    def keep(self, places: Int[Tensor, " B"], filled: int) -> "LayerCache":
+        """The cache of these places, of which so many keys are seen."""
+        return LayerCache(self.pairs.index_select(1, places), filled)
 
     def with_room(self, filled: int, size: int) -> "LayerCache":
         """The same contents in larger memory."""
         *leading, _, width = self.pairs.shape
         pairs = self.pairs.new_empty(*leading, size, width)
         pairs[..., :filled, :] = self.pairs[..., :filled, :]
-        return LayerCache(pairs)
+        return LayerCache(pairs, filled)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedCaches:
-    """The keys and values of all layers. Memory is filled in place, behind what earlier states see."""
+    """The keys and values of all layers.
+
+    Memory is filled in place, behind what earlier states see. The first state that goes on from another one fills its memory, and every
+    further one gets memory of its own, so that a state may be stepped from as often as one likes.
+    """
 
     layers: tuple[LayerCache, ...]
     filled: int  # N
@@ -124,9 +130,10 @@ class SharedCaches:
     def extended(self) -> "SharedCaches":
         """The caches with one more position: a key and a value of each hypothesis, yet to be written."""
         filled, layers = self.filled + self.past.hypotheses, self.layers
-        if filled > self.layers[0].values.shape[1]:
+        if filled > self.layers[0].values.shape[1] or self.layers[0].written > self.filled:
             size = filled + self.past.hypotheses * max(SPARE_STEPS, self.length // 2)
             layers = tuple(layer.with_room(self.filled, size) for layer in self.layers)
+        layers[0].written = filled
         return SharedCaches(layers, filled, self.length + 1, self.past.extended())
 
     def reorder(
@@ -135,7 +142,7 @@ class SharedCaches:
         """The caches of these sentences, each with m of its hypotheses, and the places that were kept; None: all of them."""
         nothing_hidden = self.layers[0].values.new_zeros(()).expand(self.past.size, self.past.hypotheses, self.filled)
         past, places = self.past.reorder(sentences, parents, nothing_hidden)
-        layers = self.layers if places is None else tuple(layer.keep(places) for layer in self.layers)
+        layers = self.layers if places is None else tuple(layer.keep(places, self.filled) for layer in self.layers)
         return SharedCaches(layers, self.filled, self.length, past), places
 
     def by_rows(self) -> tuple[tuple[Float[Tensor, "R H t d"], Float[Tensor, "R H t d"]], ...]:
@@ -143,7 +150,7 @@ class SharedCaches:
         past, layers = self.past, self.layers
         hidden = past.hidden
         if past.places is not None:
-            layers = tuple(layer.keep(past.places) for layer in layers)
+            layers = tuple(layer.keep(past.places, self.filled) for layer in layers)
             hidden = None if hidden is None else hidden.index_select(0, past.places)
         contents = [layer.pairs[..., : self.filled, :].unbind() for layer in layers]
         if hidden is None:
