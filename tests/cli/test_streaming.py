@@ -293,6 +293,8 @@ def test_int8_and_evaluation_by_either_engine(command, small_run, tmp_path: Path
     (tmp_path / "en").write_text("I am a student\nhe sleeps\n", encoding="utf-8")
     files = ["--src", tmp_path / "fr", "--ref", tmp_path / "en", "--json"]
     values = [json.loads(command("evaluate", small_run, *files, "--engine", engine).out) for engine in ("torch", "ct2")]
+    perplexities = [value.pop("perplexity") for value in values]
+    assert perplexities[0] == pytest.approx(perplexities[1], rel=1e-4)  # each engine scores by itself
     assert values[0] == values[1]
     result = command("translate", small_run, *OPTIONS, "--engine", "ct2", "--precision", "int8", stdin="je dors\n")
     assert (result.code, result.out.count("\n")) == (0, 1)

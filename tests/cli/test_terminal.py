@@ -75,8 +75,8 @@ def test_warnings_stand_above_the_bar(small_run, tmp_path: Path) -> None:
 
 
 WAITS = {
-    "evaluate": ["loading the model", "beam 5: translating ━", "converting the model", "of 2 sentences", "scoring ━"],
-    "align": ["aligning ━"],
+    "evaluate": ["beam 5: translating ━", "converting the model", "of 2 sentences", "scoring ━"],
+    "align": ["loading the model", "aligning ━"],
     "explain": ["explaining: greedy, beam and exact search ━", "explaining: occlusion", "integrated gradients"],
     "report": ["writing the report ━"],
 }

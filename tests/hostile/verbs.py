@@ -364,6 +364,7 @@ def sound_commands(
         "caption": Command(("caption", "captioner", picture, "--max-length", "5")),
         "forecast": Command(("forecast", "forecaster", "--series", series)),
         "export": Command(("export", translator, out, "--to", "safetensors")),
+        "quantize": Command(("quantize", translator, out, "--src", source, "--ref", target, "--beam", "1"), **tables),
         "import": Command(("import", foreign, out)),
         "push": Command(("push", translator, "someone/model"), environment=OFFLINE),
         "pull": Command(("pull", "someone/model", out), environment=OFFLINE),

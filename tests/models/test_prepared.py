@@ -145,3 +145,9 @@ def test_a_state_may_be_stepped_from_twice() -> None:
         logits, _, _ = model.step(torch.tensor([[4], [8]]), state)
         said = torch.tensor([[22, 3, token, 4], [22, 5, token, 8]])
         assert float((logits[:, 0] - model(said[:, :0], said)[:, -1]).abs().max()) < 1e-12
+
+
+def test_weights_made_in_inference_mode_are_not_prepared() -> None:
+    with torch.inference_mode():
+        model = language_model()
+        assert difference(model) < 1e-12

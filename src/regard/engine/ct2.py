@@ -70,6 +70,7 @@ class Ct2Search:
         self._bundle, self._precision, self._workers = bundle, precision, workers or usable_cores()
         self._model = ConvertedModel(bundle, precision, self._workers)
         self._reach = reach(bundle.config)
+        self._reads_end = getattr(bundle.config.model, "source_end", True)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
         self._target_pieces = bundle.tokenizers.target.vocabulary.pieces
         self._outputs = len(self._target_pieces) - 1  # without pad
@@ -119,9 +120,13 @@ class Ct2Search:
         results = dict(found)
         return enumerate(interruption.marked([results[number] for number in range(len(sources))]))
 
-    def scores(self, longest: int) -> bool:
-        """Whether it has positions for a target of so many tokens and the end mark."""
-        return longest + 1 <= self._reach
+    def scores(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> bool:
+        """Whether it has positions for the longest target and its end mark, and something to read of every source.
+
+        CTranslate2 gives a log p of 0 to every token whose source is empty, as a blank line is for a model that reads no end mark.
+        """
+        longest = max(map(len, targets), default=0)
+        return longest + 1 <= self._reach and (self._reads_end or all(map(len, sources)))
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids], batch_tokens: int) -> Iterator[Forced]:
         """log p of each token of each target and of the end mark, by teacher forcing, in the precision of the model."""

@@ -56,8 +56,8 @@ class FastSearch(Protocol):
         """
         ...
 
-    def scores(self, longest: int) -> bool:
-        """Whether it has positions for such a target. longest: tokens without end mark."""
+    def scores(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> bool:
+        """Whether it can score all of these targets, which are without end marks, as torch does."""
         ...
 
     def score(
@@ -103,9 +103,9 @@ class FastPath:
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
     ) -> Iterator[Forced] | None:
-        """The engine's log-probabilities of given targets; None if there is no engine or a target is too long for it."""
+        """The engine's log-probabilities of given targets; None if there is no engine or it cannot score them all."""
         engine = self._engine
-        if engine is None or not engine.scores(max(map(len, targets), default=0)) or not self._loaded():
+        if engine is None or not engine.scores(sources, targets) or not self._loaded():
             return None
         return engine.score(sources, targets, batch_tokens)
 

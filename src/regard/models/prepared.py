@@ -162,6 +162,8 @@ class PreparedOnce:
         if torch.is_grad_enabled() or stack.training:
             return None
         weights = [*stack.parameters(), *last_norm.parameters(), outputs, *([] if offsets is None else [offsets])]
+        if any(weight.is_inference() for weight in weights):  # torch does not count their changes
+            return None
         key = tuple((weight.data_ptr(), weight._version) for weight in weights)
         if key != self._key:
             self._key, self._made = key, None

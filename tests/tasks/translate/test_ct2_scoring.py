@@ -33,7 +33,8 @@ def test_scores_are_those_of_torch(network: dict[str, Any], tmp_path: Path, monk
     sources = [*TEXTS, "", TEXTS[0], TEXTS[1], "the " * 15]
     targets = [*reversed(TEXTS), TEXTS[2], "", "the cat " * 9, "cat"]
     expected = reference.score(sources, targets, alpha=0.7)
-    monkeypatch.setattr(Runner, "score", None)
+    if network.get("source_end", True):
+        monkeypatch.setattr(Runner, "score", None)  # else an empty source is torch's: CTranslate2 reads nothing of it
     for batch_tokens in (64, 4096):
         found = model.score(sources, targets, alpha=0.7, batch_tokens=batch_tokens)
         for one, other in zip(expected, found, strict=True):
