@@ -24,7 +24,9 @@ PHASES = {
     "final evaluation": "regard.tasks.translate.evaluate:evaluate_translations",
     "metrics": "regard.tasks.run:_keep",
 }
-WRITERS = [verb for verb in sound_commands() if verb not in ("demo", "train", "resume", "shortlist")]
+SILENT = ("demo", "train", "resume", "shortlist", "export", "import", "push", "pull", "data convert")
+"""Verbs that write files and tell of them on standard error."""
+WRITERS = [verb for verb in sound_commands() if verb not in SILENT]
 """Verbs that print results."""
 TRAIN = sound_commands()["train"]
 
@@ -105,6 +107,7 @@ def test_standard_output_that_is_closed_or_full(verb: str, server: Server, direc
         outcome = handled(server, replace(sound_commands()[verb], stdout=where), directory)
         assert outcome.code == 2
         assert message in outcome.err
+        shutil.rmtree(directory / "out", ignore_errors=True)
 
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("data", "check", "--help")])
