@@ -251,6 +251,8 @@ class Ct2Search:
         scores: bool = True,  # else NaN
     ) -> Iterator[tuple[int, Outputs]]:
         """The number of each source and its hypotheses, of at most one token more than the largest limit of their batch."""
+        if not sources:
+            return  # a search for nothing checks the options: it opens no model
         likeliest_only = options.alpha == 0.0 and options.nbest == 1
         between_tokens = interruption if options.beam == 1 else None
         piece_of, translator = self._pieces.__getitem__, self._model.translator

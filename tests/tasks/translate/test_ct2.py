@@ -263,6 +263,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     path = random_bundle(tmp_path / "b")
     (tmp_path / "file").touch()
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file"))
+    assert load_served(path).translate([]) == []  # opens nothing
     with pytest.warns(UserWarning, match=r"file.*translating with torch"):
         assert load_served(path).translate(TEXTS[:1]) == load_served(path, engine="torch").translate(TEXTS[:1])
 
