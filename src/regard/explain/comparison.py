@@ -222,6 +222,11 @@ def refuse_other_task(first: RunResult, second: RunResult) -> None:
             f"{second.directory}: judged by other windows than {first.directory} ({theirs}; not {mine}); compare runs of the same "
             "file, horizon and test part"
         )
+    mine, theirs = (run.metrics.get("truth_sha256") for run in (first, second))
+    if mine is not None and theirs is not None and mine != theirs:
+        raise DataError(
+            f"{second.directory}: judged by other values than {first.directory}, at the same times; compare runs of the same file"
+        )
     pairs = [list(zip(run.sources, run.references, strict=True)) for run in (first, second)]
     if pairs[0] != pairs[1]:
         sizes = [len(run_pairs) for run_pairs in pairs]

@@ -374,6 +374,17 @@ def test_runs_are_compared_and_swept(trained: tuple[Path, str]) -> None:
     assert {cell.config.data.context for cell in cells} == {16, 24}
 
 
+def test_runs_of_other_values_at_the_same_times_are_not_compared(trained: tuple[Path, str], tmp_path: Path) -> None:
+    run, _ = trained
+    other = shutil.copytree(run, tmp_path / "other")
+    metrics = json.loads((other / "metrics.json").read_text(encoding="utf-8"))
+    metrics["truth_sha256"] = "0" * 64
+    (other / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    result = CliRunner().invoke(app, ["compare", str(run), str(other)])
+    assert isinstance(result.exception, DataError)
+    assert "judged by other values than" in str(result.exception)
+
+
 def test_a_table_of_lists() -> None:
     table = series_of([[1, 2], [3, 4, 5]])
     assert [one.name for one in table.series] == [" 0", " 1"]  # no file has such names

@@ -1,5 +1,6 @@
 """Evaluates forecasters with a rolling origin: every window of a part of each series, beside the baselines."""
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ def evaluate_forecaster(served: Forecaster, test: ForecastTest) -> Evaluation:
         "season": served.config.season,
         "from": shown_time(min(part.series.time(int(part.origins[0])) for part in parts)),
         "until": shown_time(max(part.series.time(int(part.origins[-1]) + last_step) for part in parts)),
+        "truth_sha256": _truth_hash(parts),
         "decoding_seconds": seconds,
         "set": test.name,
     }
@@ -210,6 +212,14 @@ def _chosen_windows(parts: Sequence[_Part], most: int) -> list[tuple[_Part, Numb
 def _even(count: int, most: int) -> Numbers:
     """At most `most` of `count` places, evenly spaced."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def _truth_hash(parts: Sequence[_Part]) -> str:
+    """A hash of the values that the forecasts are judged by, which tells two files of the same times apart."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(np.ascontiguousarray(part.series.values[int(part.origins[0]) :], dtype=np.float64).tobytes())
+    return total.hexdigest()
 
 
 def _rows(served: Forecaster, parts: Sequence[_Part], most: int = KEPT_WINDOWS) -> list[dict[str, Any]]:
