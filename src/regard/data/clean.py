@@ -109,8 +109,9 @@ def clean_corpus(
             if digest_of(path) != digest:
                 raise DataError(f"{path}: its content has changed while it was read; run the same command again")
         if files is not None:
-            files.finish(done.to_dict())
+            files.convert()
             done = replace(done, altered=files.altered)
+            files.finish(done.to_dict())
     return done
 
 
