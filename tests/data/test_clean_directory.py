@@ -10,7 +10,7 @@ from regard.data.clean_files import CleanFiles
 from regard.data.filters import CleanSettings
 from regard.data.formats import PairFiles
 from regard.data.readers import read_pairs
-from regard.errors import DiskError
+from regard.errors import ConfigError, DiskError
 
 PAIRS = [(f"le chat {word} dort ici", f"the cat {word} sleeps here") for word in ("noir", "petit", "grand", "vieux")]
 ALL = CleanSettings(without=("ratio", "copy", "numbers", "language", "near-duplicate"))
@@ -133,3 +133,28 @@ def test_the_summary_counts_what_the_last_format_has_changed(tmp_path: Path) -> 
     )
     assert done.altered == 1
     assert json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))["altered"] == 1
+
+
+def test_an_output_that_cannot_be_written_is_called_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = corpus(tmp_path / "in", ("a.txt", "b.txt"))
+    with pytest.raises(ConfigError, match=r"^out: tmx names both languages; give --src-lang and --tgt-lang$"):
+        clean_corpus(files, Path("out"), "tmx", settings=ALL)
+    (tmp_path / "clean.new.src").touch()  # nobody's business
+    assert clean_corpus(files, Path("out"), settings=ALL).kept == 4
+
+
+def test_the_format_decides_of_line_breaks(tmp_path: Path) -> None:
+    pair = ("le chat\ndort ici", "the cat\nsleeps here")
+    row = {"source": pair[0], "target": pair[1]}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\n", encoding="utf-8")
+    files = PairFiles("jsonl", (str(tmp_path / "a.jsonl"),))
+    settings = CleanSettings(without=ALL.without)
+    kept = clean_corpus(files, tmp_path / "same", settings=settings)
+    assert (kept.kept, kept.altered) == (1, 0)
+    assert json.loads((tmp_path / "same/clean.jsonl").read_text(encoding="utf-8")) == row
+    changed = clean_corpus(files, tmp_path / "lines", "tsv", settings=settings)
+    assert changed.altered == 2
+    assert (tmp_path / "lines/clean.tsv").read_text(encoding="utf-8") == "le chat dort ici\tthe cat sleeps here\n"
