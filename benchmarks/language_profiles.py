@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from regard.data.language import PROFILES, is_ideograph
+from regard.data.language import IDEOGRAPH, PROFILES
 
 MOST = 1200  # of a language
 NAMES = {"zh-cn": "zh", "zh-tw": "zh-TW"}
@@ -25,9 +25,9 @@ def profile(path: Path) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for gram, count in json.loads(path.read_text(encoding="utf-8"))["freq"].items():
         lower = gram.lower()
-        if len(gram) == 1 and is_ideograph(gram):
+        if len(gram) == 1 and IDEOGRAPH.match(gram):
             counts[gram] += count
-        elif len(gram) == 3 and len(lower) == 3 and gram != "   " and not any(map(is_ideograph, gram)):
+        elif len(gram) == 3 and len(lower) == 3 and gram != "   " and not IDEOGRAPH.search(gram):
             counts[lower] += count
     total = sum(counts.values())
     return {gram: round(-8 * math.log(count / total)) for gram, count in counts.most_common(MOST)}

@@ -56,6 +56,7 @@ WORKS = [
     "init",
     "data check --src a.fr --tgt a.en",
     "data convert a.fr a.en pairs.tsv",
+    "data clean a.fr a.en --out cleaned",
     "resume RUNS/translate-transformer",
     "sweep --set data.pocket=60 --set model.norm=pre,post --out cells --dry-run",
 ]

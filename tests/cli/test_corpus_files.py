@@ -133,6 +133,20 @@ def test_the_flags_have_the_names_and_defaults_of_the_settings(command) -> None:
     assert ", ".join([*FILTERS][1:]) in unknown.err
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--gain", "3"], "--gain 3: only a model has it; give --model DIR too"),
+        (["--model", "m", "--without", "model"], "--model m: --without model leaves it out"),
+        (["--misaligned", "--without", "misaligned"], "--misaligned: --without misaligned leaves it out"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(options: list[str], message: str, command, corpus: Path) -> None:
+    result = command("data", "clean", corpus / "a.fr", corpus / "a.en", "--dry-run", *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
 def test_a_translator_judges_pairs(command, corpus: Path, small_run: Path) -> None:
     result = command(
         "data",

@@ -319,3 +319,15 @@ def test_misaligned_pairs_are_found_by_their_words(pocket: list[Pair], tmp_path:
     right = sum((line - 1) % 20 == 0 and line <= 600 for line in lines)
     assert right >= 12  # of 30
     assert len(lines) - right <= 15  # of 3,000
+    settings = CleanSettings(misaligned=True, without=("misaligned",))
+    assert clean_corpus(moses(tmp_path / "in", pairs), None, settings=settings).kept == done.kept + len(lines)
+
+
+def test_a_pair_without_another_to_compare_with_is_kept(tmp_path: Path) -> None:
+    done = clean_corpus(
+        moses(tmp_path / "in", [("le chat dort ici", "the cat sleeps here")]),
+        None,
+        settings=CleanSettings(without=("language",)),
+        model=lambda *_: [-9.0],
+    )
+    assert (done.kept, done.dropped["model"]) == (1, 0)

@@ -1,9 +1,11 @@
 """Pairs in every format: what is written is what independent readers find, and a corpus comes back from any row of conversions."""
 
 import csv
+import errno
 import gzip
 import io
 import json
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -19,7 +21,7 @@ from regard.data import convert, opus, parquet
 from regard.data.convert import Converted, convert_corpus
 from regard.data.formats import PairFiles
 from regard.data.readers import Pair, read_pairs, stored_pairs
-from regard.errors import DataError
+from regard.errors import DataError, DiskError
 
 LANGUAGES = ("en", "de")
 NAMES = {
@@ -252,3 +254,22 @@ def test_entries_are_read_in_pieces() -> None:
         b"h",
         b"",
     )
+
+
+@pytest.mark.parametrize("fails", ["a.en", "a.de"])
+def test_a_side_that_gets_no_name_takes_the_other_one_with_it(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.tsv").write_text("x\ty\n", encoding="utf-8")
+    replace = os.replace
+
+    def failing(source: Path, target: Path) -> None:
+        if target.name == fails:
+            raise PermissionError(errno.EPERM, "no")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    output = PairFiles("moses", (str(tmp_path / "out/a.en"), str(tmp_path / "out/a.de")))
+    with pytest.raises(DiskError, match="not permitted"):
+        convert_corpus(PairFiles("tsv", (str(tmp_path / "a.tsv"),)), output)
+    assert list((tmp_path / "out").iterdir()) == []

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.damage import encoding_damage, is_moses_escaped, markup
-from regard.data.filters import copy_similarity, missing_links, number_mismatch
+from regard.data.filters import CleanSettings, Sampled, copy_similarity, missing_links, number_mismatch, pair_filters
 from regard.data.language import SideLanguage, guess_languages, statistics
 from regard.data.pocket.corpus import pocket_split
 from regard.data.seen import SeenHashes, pair_hash, similar_hash
@@ -150,3 +150,12 @@ def test_a_side_knows_its_own_words() -> None:
     assert alarms == 0
     assert SideLanguage([], "xx").name is None
     assert SideLanguage(["12", "?"]).name is None
+
+
+@pytest.mark.parametrize("sign", ["\uf900", "\u3400", "\u4e00", "\u30ab"])
+def test_every_sign_of_chinese_and_japanese_is_a_word(sign: str) -> None:
+    """The first one is of the compatibility block."""
+    five = CleanSettings(max_words=5, longest_word=4)
+    [length] = [find for name, find in pair_filters(five, Sampled(1.0, False)) if name == "length"]
+    assert length(sign * 5, sign * 5) is None
+    assert "6 words" in (length(sign * 6, sign * 5) or "")

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.corpus_flags import ReadAs, SourceLanguage, TargetLanguage
+
 
 def clean(
     files: Annotated[
@@ -20,25 +22,21 @@ def clean(
         Path | None,
         typer.Option(metavar="DIR", help="New directory for the kept pairs, dropped.tsv and summary.json."),
     ] = None,
-    read_as: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="FORMAT", help="Format of IN: moses, tsv, jsonl, tmx, parquet, zip; else by its name."
-        ),
-    ] = None,
+    read_as: ReadAs = None,
     write_as: Annotated[
         str | None, typer.Option("--to", metavar="FORMAT", help="Format of the kept pairs; by default that of IN.")
     ] = None,
-    src_lang: Annotated[
-        str | None, typer.Option(help="Source language; by default the suffix of a Moses file.")
-    ] = None,
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language, likewise.")] = None,
+    src_lang: SourceLanguage = None,
+    tgt_lang: TargetLanguage = None,
     model: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A translator of these languages that judges the pairs too.")
     ] = None,
     gain: Annotated[
-        float, typer.Option(help="With --model: least log-probability per token above that with another source.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            help="With --model: least log-probability per token above that with another source.", show_default="0"
+        ),
+    ] = None,
     misaligned: Annotated[
         bool, typer.Option("--misaligned", help="Also by words that occur together; reads the corpus four times more.")
     ] = False,
@@ -80,9 +78,16 @@ def clean(
         raise ConfigError(
             "--out and --dry-run exclude each other" if dry_run else "give --out DIR, or --dry-run to count only"
         )
+    left_out = without or ()
+    if gain is not None and model is None:
+        raise ConfigError(f"--gain {gain:g}: only a model has it; give --model DIR too, or leave it out")
+    if model is not None and "model" in left_out:
+        raise ConfigError(f"--model {model}: --without model leaves it out; give one of them")
+    if misaligned and "misaligned" in left_out:
+        raise ConfigError("--misaligned: --without misaligned leaves it out; give one of them")
     settings = CleanSettings.parse(
         {
-            "without": tuple(without or ()),
+            "without": tuple(left_out),
             "min_words": min_words,
             "max_words": max_words,
             "max_characters": max_characters,
@@ -91,7 +96,7 @@ def clean(
             "copy_similarity": copy_similarity,
             "number_mismatch": number_mismatch,
             "language_margin": language_margin,
-            "gain": gain,
+            "gain": gain or 0.0,
             "misaligned": misaligned,
         },
         "the filters",

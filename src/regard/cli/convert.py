@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.corpus_flags import ReadAs, SourceLanguage, TargetLanguage
+
 
 def convert(
     files: Annotated[
@@ -14,17 +16,10 @@ def convert(
             show_default=False,
         ),
     ],
-    read_as: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="FORMAT", help="Format of IN: moses, tsv, jsonl, tmx, parquet, zip; else by its name."
-        ),
-    ] = None,
+    read_as: ReadAs = None,
     write_as: Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT, likewise.")] = None,
-    src_lang: Annotated[
-        str | None, typer.Option(help="Source language; by default the suffix of a Moses file.")
-    ] = None,
-    tgt_lang: Annotated[str | None, typer.Option(help="Target language, likewise.")] = None,
+    src_lang: SourceLanguage = None,
+    tgt_lang: TargetLanguage = None,
 ) -> None:
     """Write a parallel corpus in another format. OUT must not exist, and appears when it is complete."""
     from contextlib import nullcontext

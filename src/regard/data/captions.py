@@ -11,7 +11,7 @@ It opens no picture.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -146,8 +146,3 @@ def _checked(file: str, captions: list[str], where: str, forms: str) -> tuple[st
     if not all(captions):
         raise DataError(f"{where}: an empty caption of {file!r}; write one, or leave the line out")
     return file, captions
-
-
-def captions_of(files: CaptionFile) -> Iterator[str]:
-    """All captions of a file."""
-    return (caption for picture in files.pictures for caption in picture.captions)

@@ -1,6 +1,7 @@
 """Cleans a corpus of pairs: `regard data clean`. It reads a sample, then all pairs once in blocks, each of which is judged by itself.
 
-In memory are one block, a sample, and the hashes of the pairs that were kept. The filters of one pair are in `data.filters`.
+In memory are one block, a sample, and the hashes of the pairs that reached the filters of duplicates.
+The filters of one pair are in `data.filters`.
 """
 
 import time
@@ -24,10 +25,10 @@ from regard.data.formats import FileFormat, LanguagePair, PairFiles
 from regard.data.inputs import digest_of
 from regard.data.language import SideLanguage
 from regard.data.lenient import decoded, pairs_or_faults, raw_sides
-from regard.data.readers import Pair, without_surrogates
+from regard.data.readers import Pair, without_breaks, without_surrogates
 from regard.data.seen import SeenHashes, pair_hash, similar_hash
 from regard.data.suspects import Flags, PairScorer, find_suspects, similar_texts
-from regard.data.writers import check_output
+from regard.data.writers import check_languages
 from regard.errors import ConfigError, DataError, DiskError
 
 BLOCK = 2_000
@@ -89,9 +90,7 @@ def clean_corpus(
         raise ConfigError("standard input is read once, and a corpus to clean twice; give a file")
     if out is not None and (out.exists() or out.is_symlink()):
         raise DiskError(f"{out}: it is there already; choose another place, or delete it")
-    check_output(
-        PairFiles(kind, tuple(f"clean.new.{side}" for side in ("src", "tgt")[: 2 if kind == "moses" else 1])), languages
-    )
+    check_languages(str(out or source.name), kind, languages)
     with activity("reading the corpus"):
         digests = {path: digest_of(path) for path in source.paths}
         judge = Judge(lambda: _lines(source, languages), languages, settings, model)
@@ -109,8 +108,9 @@ def clean_corpus(
             if digest_of(path) != digest:
                 raise DataError(f"{path}: its content has changed while it was read; run the same command again")
         if files is not None:
-            files.finish(done.to_dict())
+            files.convert()
             done = replace(done, altered=files.altered)
+            files.finish(done.to_dict())
     return done
 
 
@@ -172,7 +172,7 @@ class Judge:
         self._sides = [] if "language" in settings.without else [side for side in sides if side.name is not None]
         self._places = [place for place, side in enumerate(sides) if side.name is not None]
         self._exact, self._similar = SeenHashes(), SeenHashes()
-        self._suspects = _misaligned(lines) if settings.misaligned else None
+        self._suspects = _misaligned(lines) if settings.misaligned and "misaligned" not in settings.without else None
         unasked = {*settings.without}
         unasked |= set() if self._sides else {"language"}
         unasked |= set() if self._suspects is not None else {"misaligned"}
@@ -180,17 +180,19 @@ class Judge:
         self.asked = [name for name in FILTERS if name not in unasked or name == "empty"]
 
     def remember(self, hashes: "np.ndarray[Any, np.dtype[np.uint64]]") -> None:
-        """Take pairs for seen that an earlier command has kept."""
+        """Take pairs for seen that an earlier command has asked about."""
         self._exact.add(hashes[:, 0])
         self._similar.add(hashes[:, 1])
 
     def __call__(
         self, block: Sequence[Line], first: int
     ) -> tuple[list[Reason | None], "np.ndarray[Any, np.dtype[np.uint64]]"]:
-        """The reason to drop each pair, or None; and [N, 2] the hashes of those that reached the filters of duplicates.
+        """The reason to drop each pair, or None; and [N, 2] the hashes of those that reached the filters of duplicates. A pair that
+        is dropped later, as misaligned or by the model, counts as seen: the same pair is not judged again.
 
         first: how many lines are before the block.
         """
+        block = [(line, without_breaks(pair), fault) for line, pair, fault in block]
         reasons = [self._by_itself(line) for line in block]
         self._by_language(block, reasons)
         hashes = self._by_hash(block, reasons)
@@ -235,7 +237,7 @@ class Judge:
 
     def _by_model(self, block: Sequence[Line], reasons: list[Reason | None], model: PairScorer) -> None:
         rows = _open(reasons)
-        if len(rows) < 2:
+        if len(rows) < 2:  # there is no other source to compare with; such a pair is kept
             return
         sources, targets = ([block[row][1][side] for row in rows] for side in (0, 1))
         gains = np.asarray(model(sources, targets)) - np.asarray(model(similar_texts(sources), targets))
@@ -285,7 +287,7 @@ def _lines(files: PairFiles, languages: LanguagePair) -> Iterator[Line]:
         for number, raws in enumerate(raw_sides(files.source, files.target), 1):
             yield number, *_decoded_sides(raws, files, number)
         return
-    for number, pair, _ in pairs_or_faults(files.pairs, languages, form=files.form):
+    for number, pair, _ in pairs_or_faults(files.pairs, languages, form=files.form, as_stored=True):
         if isinstance(pair, tuple):
             source, target = without_surrogates(pair)
             yield number, (source.strip(), target.strip()), None

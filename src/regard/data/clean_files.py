@@ -6,7 +6,7 @@ goes on cuts off what a killed one wrote beyond it, so that the result is the sa
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +19,7 @@ from regard.data.formats import FileFormat, LanguagePair, PairFiles
 from regard.data.readers import Pair
 from regard.data.writers import JsonlText, MosesText, PairWriter, TsvText
 from regard.errors import ConfigError, DataError, DiskError, FileError, shown
-from regard.files import disk_errors, remove_whole, sync, to_json, write_whole
+from regard.files import STAGING_MARK, disk_errors, sync, to_json, write_whole
 from regard.foreign import parse_json, read_text, refuse_exhausted
 from regard.settings import Record
 
@@ -70,6 +70,9 @@ class CleanFiles:
                 raise DiskError(f"{self.partial}: another process is writing it; wait for it, or choose another place")
             stack.callback(os.close, handle)
             state = self._read_state()
+            if state is None:
+                self._refuse_strangers()
+                self._write_state(0, {})
             self._ours = True
             for name in (*self._kept_names(), DROPPED, HASHES):
                 file = stack.enter_context((self.partial / name).open("ab", buffering=1 << 20))
@@ -78,15 +81,28 @@ class CleanFiles:
                 self._files[name] = file
         started = state is not None and any(state.sizes.get(name) for name in self._kept_names())
         self._writer = self._text_writer(started)
-        if state is None:
+        if state is None or not state.sizes:  # killed before anything was judged
             self._files[DROPPED].write(("\t".join(COLUMNS) + "\n").encode())
         else:
             self.pairs, self.counts, self._altered_before = state.pairs, dict(state.counts), state.altered
 
     def _kept_names(self) -> list[str]:
         if self._kind == "moses":
-            return [f"clean.{language or side}" for language, side in zip(self._languages, ("src", "tgt"), strict=True)]
+            sides = "src", "tgt"
+            names = [f"clean.{language or side}" for language, side in zip(self._languages, sides, strict=True)]
+            apart = len({name.casefold() for name in names}) == len(names)
+            return names if apart else [f"clean.{side}" for side in sides]
         return [f"clean.{self._kind}" if self._kind in ("tsv", "jsonl") else _KEPT]
+
+    def _refuse_strangers(self) -> None:
+        """Refuse a directory that no cleaning has made."""
+        names = sorted(path.name for path in self.partial.iterdir())
+        others = [name for name in names if not name.startswith(f"{STATE}{STAGING_MARK}")]
+        if others:
+            raise DiskError(
+                f"{self.partial}: holds {shown(others[0], 60)}, and no {STATE} of a cleaning; "
+                "choose another place, or move it away"
+            )
 
     def _text_writer(self, started: bool) -> PairWriter:
         files = [self._files[name] for name in self._kept_names()]
@@ -154,23 +170,27 @@ class CleanFiles:
                 os.fsync(file.fileno())
             sizes = {name: file.tell() for name, file in self._files.items()}
             self.pairs = pairs
-            state = State(settings=self._settings, pairs=pairs, counts=self.counts, altered=self.altered, sizes=sizes)
-            write_whole(self.partial / STATE, to_json(state.model_dump()))
+            self._write_state(self.altered, sizes)
+
+    def _write_state(self, altered: int, sizes: Mapping[str, int]) -> None:
+        state = State(settings=self._settings, pairs=self.pairs, counts=self.counts, altered=altered, sizes=dict(sizes))
+        write_whole(self.partial / STATE, to_json(state.model_dump()))
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write the summary and give the directory its name."""
-        if self._kept_names() == [_KEPT]:
-            self._convert()
+        """Write the summary and give the directory its name, and then remove what only a continuation needs."""
         with disk_errors(self.out):
             write_whole(self.partial / SUMMARY, to_json(dict(summary)))
-            for name in (_KEPT, HASHES, STATE):
-                (self.partial / name).unlink(missing_ok=True)
             sync(self.partial)
             self.partial.rename(self.out)
             sync(self.out.parent)
+            for name in (_KEPT, HASHES, STATE):
+                (self.out / name).unlink(missing_ok=True)
+            sync(self.out)
 
-    def _convert(self) -> None:
-        """Write the kept pairs in a format that is not appended to."""
+    def convert(self) -> None:
+        """Write the kept pairs in a format that is not appended to, if that was asked for."""
+        if self._kept_names() != [_KEPT]:
+            return
         from regard.data.convert import convert_corpus
 
         place = self.partial / f"clean.{self._kind}"
@@ -183,7 +203,10 @@ class CleanFiles:
     def abandon(self) -> bool:
         """Keep what can be gone on with, and say whether there is any."""
         if self._ours and not self.pairs:
-            remove_whole(self.partial)
+            with suppress(OSError):  # it may hold what somebody else has put there
+                for name in (*self._kept_names(), DROPPED, HASHES, STATE):
+                    (self.partial / name).unlink(missing_ok=True)
+                self.partial.rmdir()
         return self._ours and self.pairs > 0
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from regard.data.check import RATIO, RATIO_CHARACTERS
 from regard.data.damage import encoding_damage, markup
+from regard.data.language import KANA_AND_HAN
 from regard.settings import Settings
 
 FILTERS = {
@@ -29,8 +30,8 @@ FILTERS = {
 }
 """Name -> what it finds, in the order in which they are asked. The first that finds something names the reason."""
 
-_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_IDEOGRAPHS = re.compile(f"[{KANA_AND_HAN}]")
+_WITHOUT_SPACES = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{KANA_AND_HAN}]")
 _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3}(?!\d))*(?:[.,]\d+)?")
 _NO_DIGIT = re.compile(r"\D")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'«»]+|[\w.+-]+@[\w-]+\.[\w.-]*\w")

@@ -30,8 +30,12 @@ JUDGED = 12  # trigrams: the language of a shorter sentence tells little
 _BLOCK = 2_000  # texts that are judged at once
 _VARIANTS = ({"zh", "zh-TW"},)
 
-_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
+KANA_AND_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""The signs of Chinese and Japanese, which are written without spaces, as part of a regular expression."""
+
+IDEOGRAPH = re.compile(f"[{KANA_AND_HAN}\uac00-\ud7af]")
+"""A sign that the statistics count by itself: of Korean, too."""
+
 # langdetect counts all signs of these scripts as one.
 _AS_ONE = (
     (re.compile("[\u3041-\u309f]"), "あ"),
@@ -42,11 +46,6 @@ _AS_OTHERS = str.maketrans("șțی", "şţي")
 _NO_LETTERS = re.compile(
     r"[\s\d_!-/:-@\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u2000-\u206f\u20a0-\u2bff\u3000-\u303f\ufe30-\ufe4f\uff00-\uff20]+"
 )
-
-
-def is_ideograph(character: str) -> bool:
-    """Whether a character is one of Chinese, Japanese or Korean, which are counted one by one."""
-    return _IDEOGRAPH.match(character) is not None
 
 
 @dataclass(frozen=True)
@@ -93,10 +92,10 @@ def letter_trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np
         words = _NO_LETTERS.sub(" ", text.lower())
         if not words.isascii():
             words = words.translate(_AS_OTHERS)
-            if _IDEOGRAPH.search(words):
+            if IDEOGRAPH.search(words):
                 for script, sign in _AS_ONE:
                     words = script.sub(sign, words)
-                words = _IDEOGRAPH.sub(r" \g<0> ", words)
+                words = IDEOGRAPH.sub(r" \g<0> ", words)
         padded.append(f" {words} ")
     lengths = np.array([*map(len, padded)], dtype=np.int64)
     joined = "".join([*padded, "  "])

@@ -65,16 +65,22 @@ def raw_sides(
 
 
 def pairs_or_faults(
-    path: str | Path, languages: LanguagePair, file: SeenBytes | None = None, form: PairFormat | None = None
+    path: str | Path,
+    languages: LanguagePair,
+    file: SeenBytes | None = None,
+    form: PairFormat | None = None,
+    as_stored: bool = False,
 ) -> Iterator[tuple[int, Pair | DataError | bytes, bool]]:
     """(line number, pair, whether there are more than two columns) of each line.
 
+    as_stored: with the line breaks of a sentence, which else become spaces.
     In place of a pair: the bytes of a line that is not UTF-8, or a `DataError` if it is not a pair.
     """
     kind = form or pair_format(path)
+    plain = (lambda pair: pair) if as_stored else without_breaks
     if kind not in ("tsv", "jsonl"):
         stored = stored_pairs(pairs=path, languages=languages, form=kind)
-        yield from ((number, without_breaks(pair), False) for number, pair in enumerate(stored, 1))
+        yield from ((number, plain(pair), False) for number, pair in enumerate(stored, 1))
         return
     file = file or SeenBytes()
     for number, raw in enumerate(file.seen(read_raw(path)), 1):
@@ -86,6 +92,6 @@ def pairs_or_faults(
             if kind == "tsv":
                 yield number, parse_tsv(text, path, number), text.count("\t") > 1
             else:
-                yield number, without_breaks(parse_jsonl(text, path, number, languages)), False
+                yield number, plain(parse_jsonl(text, path, number, languages)), False
         except DataError as error:
             yield number, error, False

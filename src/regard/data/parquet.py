@@ -17,8 +17,8 @@ from regard.errors import DataError, FileError
 from regard.extras import require
 from regard.foreign import open_regular, refuse_exhausted
 
-ROWS = 1_000
-"""Rows that are held at once while reading."""
+ROWS = 8_000
+"""Rows that are held at once while reading; a text that they share is held once."""
 GROUP_ROWS = 50_000
 """Rows of a group, which are held at once while writing."""
 _BUFFER = 1 << 20
@@ -39,19 +39,11 @@ def parquet_pairs(path: str | Path, languages: LanguagePair) -> Iterator[tuple[s
     """The pairs of a parquet file, row by row."""
     name = str(path)
     require_pyarrow(name)
-    import pyarrow.parquet as parquet
-
     with _read_errors(name), open_regular(Path(path)) as stream:
         size = os.fstat(stream.fileno()).st_size
-        file = parquet.ParquetFile(
-            stream,
-            buffer_size=_BUFFER,
-            pre_buffer=False,
-            thrift_string_size_limit=_METADATA_BYTES,
-            thrift_container_size_limit=_METADATA_BYTES,
-        )
-        sides = _sides(file.schema_arrow, languages, name)
+        sides = _sides(_opened(stream).schema_arrow, languages, name)
         columns = list(dict.fromkeys(".".join(side) for side in sides))
+        file = _opened(stream, columns)
         row, unpacked = 0, 0
         for batch in file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False):
             texts = [_texts(batch, side) for side in sides]
@@ -67,21 +59,42 @@ def parquet_pairs(path: str | Path, languages: LanguagePair) -> Iterator[tuple[s
                         raise DataError(
                             f"{name}: row {row}: a text of more than {REFUSED_LINE:,} characters; break it into sentences"
                         )
-                yield source, target
             if unpacked > FREE_BYTES and unpacked > MOST_RATIO * size:
                 raise DataError(
                     f"{name}: row {row}: unpacks to more than {MOST_RATIO} times its size, which text does not; {_MEND}"
                 )
+            yield from zip(*texts, strict=True)
 
 
-def _texts(batch: Any, side: tuple[str, ...]) -> list[Any]:
+def _opened(stream: Any, columns: Sequence[str] = ()) -> Any:
+    """The file, whose `columns` are read as dictionaries: a text that many rows share is in memory once."""
+    import pyarrow.parquet as parquet
+
+    return parquet.ParquetFile(
+        stream,
+        read_dictionary=list(columns),
+        buffer_size=_BUFFER,
+        pre_buffer=False,
+        thrift_string_size_limit=_METADATA_BYTES,
+        thrift_container_size_limit=_METADATA_BYTES,
+    )
+
+
+def _texts(batch: Any, side: tuple[str, ...]) -> list[str | None]:
+    """The texts of a column; rows with one text share one string."""
+    import pyarrow.compute as compute
+
     column = batch.column(side[0])
     if len(side) > 1:
-        import pyarrow.compute as compute
-
         column = compute.struct_field(column, side[1])
-    values: list[Any] = column.to_pylist()
-    return values
+    lengths = compute.binary_length(column.dictionary).take(column.indices)
+    if (compute.sum(lengths).as_py() or 0) <= FREE_BYTES:
+        short: list[str | None] = column.dictionary_decode().to_pylist()
+        return short
+    places = column.indices.to_pylist()
+    used = sorted({place for place in places if place is not None})
+    texts = dict(zip(used, column.dictionary.take(used).to_pylist(), strict=True)) if used else {}
+    return [None if place is None else texts[place] for place in places]
 
 
 def _sides(schema: Any, languages: LanguagePair, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -19,10 +19,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO, Protocol, cast
 
 from regard.data.config import STDIN
-from regard.data.formats import LanguagePair, PairFiles
+from regard.data.formats import FileFormat, LanguagePair, PairFiles
 from regard.data.opus import pack_sides
 from regard.data.parquet import ParquetWriter, require_pyarrow
 from regard.data.tmx import TmxText
@@ -52,8 +53,10 @@ def open_writer(files: PairFiles, languages: LanguagePair) -> Iterator[PairWrite
     check_output(files, languages)
     with ExitStack() as stack:
         if files.kind == "moses":
+            complete = stack.enter_context(_both_or_none(files.paths))
             sides = [stack.enter_context(_new_file(path)) for path in files.paths]
             yield MosesText(sides[0], sides[1])
+            complete.set()
         elif files.kind == "parquet":
             parquet = ParquetWriter(stack.enter_context(whole_file(Path(files.paths[0]))), languages)
             with disk_errors(Path(files.paths[0])):
@@ -76,17 +79,22 @@ def open_writer(files: PairFiles, languages: LanguagePair) -> Iterator[PairWrite
                 tmx.close()
 
 
-def check_output(files: PairFiles, languages: LanguagePair) -> None:
-    """Refuse what cannot be written, before anything is read."""
-    if files.kind in _NEEDS_LANGUAGES and None in languages:
-        raise ConfigError(f"{files.name}: {files.kind} names both languages; give --src-lang and --tgt-lang")
-    if languages[0] is not None and languages[0] == languages[1] and files.kind != "moses" and files.kind != "tsv":
+def check_languages(name: str, kind: FileFormat, languages: LanguagePair) -> None:
+    """Refuse a format that cannot be written, or not with these languages. name: what is to be written."""
+    if kind in _NEEDS_LANGUAGES and None in languages:
+        raise ConfigError(f"{name}: {kind} names both languages; give --src-lang and --tgt-lang")
+    if languages[0] is not None and languages[0] == languages[1] and kind != "moses" and kind != "tsv":
         raise ConfigError(
-            f"{files.name}: both sides are {languages[0]!r}, and {files.kind} tells them apart by it; "
+            f"{name}: both sides are {languages[0]!r}, and {kind} tells them apart by it; "
             "give another --src-lang or --tgt-lang"
         )
-    if files.kind == "parquet":
-        require_pyarrow(files.name)
+    if kind == "parquet":
+        require_pyarrow(name)
+
+
+def check_output(files: PairFiles, languages: LanguagePair) -> None:
+    """Refuse what cannot be written, before anything is read."""
+    check_languages(files.name, files.kind, languages)
     if len({os.path.realpath(path) for path in files.paths}) < len(files.paths):
         raise ConfigError(f"{files.name}: both sides in one file; give two names, or one that ends in .tsv")
     for path in files.paths:
@@ -98,6 +106,20 @@ def check_output(files: PairFiles, languages: LanguagePair) -> None:
             and not (is_stream and files.kind not in ("parquet", "zip"))
         ):
             raise DiskError(f"{place}: it is there already; choose another place, or delete it")
+
+
+@contextmanager
+def _both_or_none(paths: Sequence[str]) -> Iterator[Event]:
+    """An event to set when both files are filled. If one of them then fails to get its name, the other one is removed."""
+    new = [Path(path) for path in paths if path != STDIN and not Path(path).exists()]
+    filled = Event()
+    try:
+        yield filled
+    except BaseException:
+        if filled.is_set():
+            for path in new:
+                path.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
