@@ -20,8 +20,8 @@ from regard.bundle.opened import FOR_RESUMING, OpenBundle
 from regard.bundle.quantised import is_quantised
 from regard.bundle.tensors import write_tensors
 from regard.bundle.weights import WEIGHTS
-from regard.errors import BundleError, ConfigError, DiskError
-from regard.files import check_place, disk_errors, scratch_directory, to_json, whole_directory, whole_file
+from regard.errors import BundleError, ConfigError
+from regard.files import check_place, disk_errors, refuse_taken, scratch_directory, to_json, whole_directory, whole_file
 from regard.interop.argos import check_argos, write_argos
 from regard.interop.card import CARD, CardFacts, card_of_copy, model_card
 from regard.interop.hf_language import check_language_model, write_language_model
@@ -100,14 +100,8 @@ def _exporter(to: str, out: Path, options: ExportOptions) -> Exporter:
         stem = out.with_suffix("") if out.suffix in others else out
         raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {stem}{exporter.suffix}")
     refuse_taken(out)
-    return exporter
-
-
-def refuse_taken(out: Path) -> None:
-    """Refuse a place where something is, or where nothing can be written."""
-    if out.exists() or out.is_symlink():
-        raise DiskError(f"{out}: it is there already; choose another place, or delete it")
     check_place(out)
+    return exporter
 
 
 def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
