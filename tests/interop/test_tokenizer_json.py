@@ -135,9 +135,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "bytes": (lambda v: v["model"].update(byte_fallback=True), "byte_fallback = True"),
     "a number of normalizers": (lambda v: v["normalizer"].update(normalizers=5), "normalizer = "),
     "null normalizers": (lambda v: v["normalizer"].update(normalizers=None), "normalizer = "),
-    "a huge score": (lambda v: v["model"]["vocab"].append(["x", -1e300]), "'x' has the score -1e\\+300"),
-    "a long score": (lambda v: v["model"]["vocab"].append(["x", 10**400]), "'x' has the score 1000"),
-    "no score": (lambda v: v["model"]["vocab"].append(["x", float("nan")]), "'x' has the score nan"),
+    "a huge score": (lambda v: v["model"]["vocab"].append(["xyzzy", -1e300]), "'xyzzy' has the score -1e\\+300"),
+    "a long score": (lambda v: v["model"]["vocab"].append(["xyzzy", 10**400]), "'xyzzy' has the score"),
+    "no score": (lambda v: v["model"]["vocab"].append(["xyzzy", float("nan")]), "'xyzzy' has the score nan"),
 }  # fmt: skip
 
 
