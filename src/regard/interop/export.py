@@ -149,15 +149,19 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
 
 def _check_ctranslate2(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "ct2", "translate")
-    _refuse_obstacle(bundle)
+    _refuse_obstacle(bundle, options)
 
 
-def _refuse_obstacle(bundle: OpenBundle) -> None:
-    """Refuse a translator that CTranslate2 cannot run."""
+def _refuse_obstacle(bundle: OpenBundle, options: ExportOptions) -> None:
+    """Refuse a translator that CTranslate2 cannot run, and weights that are not there any more."""
     _refuse_marks(bundle)
     why = obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be exported for CTranslate2: {why}")
+    if options.precision != "int8" and is_quantised(bundle.files):
+        raise BundleError(
+            f"{bundle.directory}: its weights have 8 bits, so they are not written as {options.precision}; use --precision int8"
+        )
 
 
 def _refuse_marks(bundle: OpenBundle) -> None:
@@ -189,7 +193,7 @@ def _write_ctranslate2(bundle: OpenBundle, directory: Path, options: ExportOptio
 
 def _check_argos(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "argos", "translate")
-    _refuse_obstacle(bundle)
+    _refuse_obstacle(bundle, options)
     check_argos(bundle, options.facts.languages(bundle))
 
 
