@@ -84,6 +84,7 @@ NEEDS = [
     "translate RUNS/translate-recurrent -i a.fr",
     "report RUNS/translate-transformer",
     "export BUNDLE made --to hf",
+    "export BUNDLE made --to onnx",
     "quantize BUNDLE made --src a.fr --ref a.en",
     "import BUNDLE made",
     "push BUNDLE owner/name",

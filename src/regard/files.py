@@ -60,6 +60,12 @@ def check_place(path: Path) -> None:
             raise PermissionError(errno.EACCES, str(folder))
 
 
+def refuse_taken(path: Path) -> None:
+    """Refuse to write where something is."""
+    if path.exists() or path.is_symlink():
+        raise DiskError(f"{path}: it is there already; choose another place, or delete it")
+
+
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
     """A staging directory to fill. On success it is synced and renamed to `path`; on failure it is removed."""

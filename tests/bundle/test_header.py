@@ -5,15 +5,18 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from regard.bundle.header import StoredTensor, header_of, read_header
-from regard.bundle.tensors import tensors_of
-from regard.errors import BundleError
+from regard.bundle.header import StoredTensor, header_of, read_header, writing
+from regard.bundle.quantised import write_quantised
+from regard.bundle.tensors import tensors_of, write_tensors
+from regard.errors import BundleError, DiskError
 
 TENSORS = {
     "a": torch.arange(6, dtype=torch.float32).view(2, 3),
@@ -106,3 +109,15 @@ def test_what_is_read_is_what_safetensors_reads(data: st.DataObject) -> None:
         assert found[name].dtype == tensor.dtype
         assert found[name].shape == tensor.shape
         assert found[name].contiguous().view(torch.uint8).equal(tensor.contiguous().view(torch.uint8))
+
+
+@pytest.mark.parametrize("write", [write_tensors, write_quantised])
+def test_a_failure_to_write_is_a_disk_error(write: Any, tmp_path: Path) -> None:
+    numbers = torch.ones(2, 3) if write is write_tensors else np.ones((2, 3), np.float32)
+    with pytest.raises(DiskError, match="no such directory to write into"):
+        write(tmp_path / "none" / "w.safetensors", {"a": numbers})
+
+
+def test_the_failure_that_safetensors_hides_is_found(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match="no space left to write"), writing(tmp_path / "w.safetensors"):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")

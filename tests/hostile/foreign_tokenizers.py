@@ -1,4 +1,4 @@
-"""Directories of GPT-2 and BERT whose tokenizer, config or weights were attacked."""
+"""Directories of GPT-2 and BERT whose tokenizer, config or weights were attacked. A BERT may have WordPiece, or pieces with scores."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,20 @@ from hostile.verbs import Command
 from regard.text.byte_bpe import SIGNS
 
 WIDTH, LAYERS = 8, 1
-ATTACKS = ("json", "json", "bytes", "bytes", "place", "merges", "million", "duplicate", "index", "sizes", "added")
+ATTACKS = (
+    "json",
+    "json",
+    "bytes",
+    "bytes",
+    "place",
+    "merges",
+    "million",
+    "duplicate",
+    "index",
+    "sizes",
+    "added",
+    "scores",
+)
 
 
 def gpt2(directory: Path) -> None:
@@ -48,6 +61,30 @@ def bert(directory: Path) -> None:
     }
     file = {"normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"}, "model": model}
     _json(directory / "tokenizer.json", file)
+    _write_bert(directory, pieces)
+
+
+def unigram(directory: Path) -> None:
+    """A sound BERT whose tokenizer.json has pieces with scores, as those of sentencepiece models."""
+    directory.mkdir()
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581", "\u2581le", "\u2581chat", "s", "\u2581dort"]
+    scored = [[piece, -float(number)] for number, piece in enumerate(pieces)]
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    file = {
+        "added_tokens": [{"id": 2, "content": "[CLS]", "special": True}],
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Precompiled", "precompiled_charsmap": ""}, spaces],
+        },
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"},
+        "model": {"type": "Unigram", "unk_id": 1, "vocab": scored},
+    }
+    _json(directory / "tokenizer.json", file)
+    _write_bert(directory, pieces)
+
+
+def _write_bert(directory: Path, pieces: list[str]) -> None:
+    """The config and the weights of a BERT of 8 units."""
     sizes = {"hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "intermediate_size": 12}
     labels = {"id2label": {"0": "a", "1": "b"}, "max_position_embeddings": 16}
     _json(directory / "config.json", {"model_type": "bert", "vocab_size": len(pieces), **sizes, **labels})
@@ -68,7 +105,7 @@ def bert(directory: Path) -> None:
 def directory(rng: Random, directory: Path) -> Command:
     """The import of such a directory after an attack."""
     model = directory / "foreign"
-    rng.choice([gpt2, bert])(model)
+    rng.choice([gpt2, bert, unigram])(model)
     path, attack = rng.choice(sorted(model.iterdir())), rng.choice(ATTACKS)
     if attack == "json" and path.suffix == ".json":
         draw.write_text(path, draw.json_text(rng, json.loads(path.read_text(encoding="utf-8"))))
@@ -98,6 +135,13 @@ def directory(rng: Random, directory: Path) -> Command:
         numbers = [key for key, value in values.items() if isinstance(value, int)]
         values[rng.choice(numbers)] = rng.choice([0, -1, 1 << 20, (1 << 31) - 1, 1 << 40, 10**300, 0.5, None])
         _json(model / "config.json", values)
+    elif attack == "scores" and (model / "tokenizer.json").exists():
+        values = json.loads((model / "tokenizer.json").read_text(encoding="utf-8"))
+        score = rng.choice([-1e300, 10**90, 10**400, float("nan"), float("inf"), True, None, "-1", -3.5e38, 3.3e38])
+        if values["model"]["type"] == "Unigram":
+            rng.choice(values["model"]["vocab"])[1] = score
+        values["normalizer"]["normalizers"] = rng.choice([5, None, [], {}, "x", [5], [None]])
+        _json(model / "tokenizer.json", values)
     elif attack == "added":
         _json(model / "added_tokens.json", {draw.text(rng)[:30]: rng.choice([0, 5, 10**9, -3])})
         (model / "modeling_evil.py").write_text("open('../outside/secret.txt', 'w')\n", encoding="utf-8")

@@ -26,6 +26,9 @@ TEXTS = ["the cat", " two  lines\nof \t text \n", "\n\n a\n\nb", "", "</s> ünï
 def test_the_same_tokens_logits_and_texts(settings: dict[str, Any], tmp_path: Path) -> None:
     path = language_model(tmp_path / "lm", **settings)
     regard.export(path, tmp_path / "hf", to="hf")
+    card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
+    assert "AutoModelForCausalLM.from_pretrained" in card
+    assert "Seq2Seq" not in card
     model = regard.load(path)
     network, loading = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "hf", output_loading_info=True)
     assert not any(loading.values()), loading

@@ -3,6 +3,7 @@
 The library reads the hub's address when it is imported, so each command is a process of its own.
 """
 
+import errno
 import os
 import subprocess
 import sys
@@ -14,6 +15,10 @@ import pytest
 import regard
 from interop.fake_hub import FakeHub, fake_hub
 from interop.foreign import marian_directory
+from regard.errors import BundleError, DiskError
+from regard.extras import MissingPackageError
+from regard.files import cache_directory
+from regard.interop import hub as hub_room
 from regard.interop.hub import is_hub_name
 from tasks.bundles import TEXTS, random_bundle
 
@@ -126,6 +131,66 @@ def test_a_bundle_that_was_pushed_is_pulled_as_it_was(hub: FakeHub, run: Run, tm
     done = run("import", "someone/fr-en", "imported")
     assert done.returncode == 2
     assert "regard pull" in done.stderr
+
+
+def test_a_pulled_file_is_the_users_own(hub: FakeHub, run: Run, tmp_path: Path) -> None:
+    random_bundle(tmp_path / "b", positions="sinusoidal")
+    assert run("push", "b", "someone/fr-en").returncode == 0
+    assert run("pull", "someone/fr-en", "pulled").returncode == 0
+    with (tmp_path / "pulled" / "README.md").open("ab") as file:
+        file.write(b"edited")
+    assert run("pull", "someone/fr-en", "again").returncode == 0
+    assert (tmp_path / "again" / "README.md").read_bytes() == hub.models["someone/fr-en"]["README.md"]
+
+
+def test_shards_are_not_fetched_beside_a_whole_file(hub: FakeHub, run: Run, opus: dict[str, bytes]) -> None:
+    shards = {"model-00001-of-00001.safetensors": b"x", "model.safetensors.index.json": b"{}"}
+    hub.models["a/both"] = {**opus, **shards}
+    done = run("import", "a/both", "out")
+    assert done.returncode == 0, done.stderr
+    assert "model.safetensors" in hub.fetched
+    assert not set(shards) & hub.fetched
+
+
+def test_a_push_writes_nothing_beside_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(_bundle: object, out: Path, *_: object) -> None:
+        places.append(out)
+        raise StoppedError
+
+    places: list[Path] = []
+    random_bundle(tmp_path / "models" / "b", positions="sinusoidal")
+    monkeypatch.setattr(hub_room, "export_model", stop)
+    with pytest.raises(StoppedError):
+        hub_room.push(tmp_path / "models" / "b", "someone/fr-en")
+    assert [place.is_relative_to(cache_directory()) for place in places] == [True]
+    assert not places[0].parent.exists()
+
+
+@pytest.mark.parametrize("verb", ["fetch", "push", "pull"])
+def test_a_full_disk_is_not_taken_for_a_missing_network(verb: str) -> None:
+    for code, reason in ((errno.ENOSPC, "no space left"), (errno.EDQUOT, "no space left"), (errno.EACCES, "permitted")):
+        with pytest.raises(DiskError, match=f"^/x/y: .*{reason}"), hub_room._transfer("a/b", verb):
+            raise OSError(code, os.strerror(code), "/x/y")
+
+
+@pytest.mark.parametrize("verb", ["fetch", "push", "pull"])
+def test_only_an_import_may_have_named_a_directory(verb: str) -> None:
+    with pytest.raises(BundleError, match="the hub cannot be reached") as caught, hub_room._transfer("a/b", verb):
+        raise ConnectionError("refused")
+    assert ("no such directory" in str(caught.value)) == (verb == "fetch")
+    assert ("give its directory" in str(caught.value)) == (verb == "fetch")
+
+
+@pytest.mark.parametrize(
+    "work", [lambda: hub_room.pull("a/b", "nowhere-yet"), lambda: hub_room.fetched_model("a/b", Path("x")).__enter__()]
+)
+def test_without_the_library_the_extra_is_named(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.extras.is_installed", lambda _module: False)
+    with pytest.raises(MissingPackageError, match=r"needs huggingface_hub, .*; pip install \"regard\[hub\]\"$"):
+        work()
 
 
 def test_a_bundle_that_was_changed_on_the_hub_is_refused(hub: FakeHub, run: Run, tmp_path: Path) -> None:

@@ -111,6 +111,14 @@ def test_it_can_be_exported_scored_and_shortlisted(quantised: tuple[Path, Path],
     assert (tmp_path / "plain" / WEIGHTS).read_bytes() == (out / WEIGHTS).read_bytes()
     [score] = regard.load(out).score(TEXTS[:1], ["the cat"])
     assert score.logprob < 0
+    for to, name in (("ct2", "ct2"), ("argos", "m.argosmodel")):
+        with pytest.raises(
+            BundleError, match="its weights have 8 bits, so they are not written as float32; use --precision int8"
+        ):
+            regard.export(out, tmp_path / name, to=to, src_lang="fr", tgt_lang="en")
+        assert not (tmp_path / name).exists()
+    regard.export(out, tmp_path / "ct2", to="ct2", precision="int8")
+    assert (tmp_path / "ct2" / "model.bin").exists()
 
 
 def test_the_command_prints_a_table(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from interop.foreign import t5_directory
 from interop.foreign_texts import mbart_spm
 from regard.errors import RegardError
 from regard.interop.foreign_tokenizers import read_tokenizer
+from regard.interop.tokenizer_json import exported_normalizers
 from regard.interop.vocabularies import arranged
+from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN
 from tasks.bundles import TEXTS, random_bundle
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -131,6 +133,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "two ids": (lambda v: v["added_tokens"][0].update(id=99), "has two ids"),
     "an id outside": (lambda v: v["added_tokens"].append({"id": 10**6, "content": "far", "special": True}), "has the id 1000000"),
     "bytes": (lambda v: v["model"].update(byte_fallback=True), "byte_fallback = True"),
+    "a number of normalizers": (lambda v: v["normalizer"].update(normalizers=5), "normalizer = "),
+    "null normalizers": (lambda v: v["normalizer"].update(normalizers=None), "normalizer = "),
+    "a huge score": (lambda v: v["model"]["vocab"].append(["xyzzy", -1e300]), "'xyzzy' has the score -1e\\+300"),
+    "a long score": (lambda v: v["model"]["vocab"].append(["xyzzy", 10**90]), "'xyzzy' has the score"),
+    "no score": (lambda v: v["model"]["vocab"].append(["xyzzy", float("nan")]), "'xyzzy' has the score nan"),
 }  # fmt: skip
 
 
@@ -142,6 +149,27 @@ def test_a_file_that_is_not_read_is_named_with_its_reason(name: str, tmp_path: P
     with pytest.raises(RegardError, match=reason) as caught:
         read_tokenizer(tmp_path, "t5", 300)
     assert "\n" not in str(caught.value)
+
+
+def exported_file(path: Path, **model: Any) -> None:
+    """A file with the normalizer of what regard exports."""
+    normalizer = exported_normalizers("nfc", False, True)
+    path.write_text(json.dumps({"normalizer": normalizer, "pre_tokenizer": None, "model": model}), encoding="utf-8")
+
+
+def test_an_exported_file_without_its_pieces_is_refused(tmp_path: Path) -> None:
+    exported_file(tmp_path / "tokenizer.json", type="BPE", vocab={}, merges=[])
+    with pytest.raises(RegardError, match="its pieces are not in the order of regard; export the model again"):
+        read_tokenizer(tmp_path, "t5", 0)
+
+
+def test_an_exported_file_without_the_scores_of_its_pieces_is_refused(tmp_path: Path) -> None:
+    pieces = [END, UNKNOWN, *BYTE_PIECES, "a", "b"]
+    added = [{"id": len(pieces), "content": PAD, "special": True}]
+    exported_file(tmp_path / "tokenizer.json", type="Unigram", unk_id=1, vocab=[[piece, -1.0] for piece in pieces])
+    changed(tmp_path / "tokenizer.json", lambda values: values.update(added_tokens=added))
+    with pytest.raises(RegardError, match="its pieces are not in the order of regard; export the model again"):
+        read_tokenizer(tmp_path, "t5", len(pieces) + 1)
 
 
 def test_a_vocabulary_without_an_unknown_mark_has_a_piece_in_its_place() -> None:

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.engine.input_length import TruncationWarning
 from regard.errors import TextError
+from regard.tasks.translate.reading import Reader
 from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.byte_bpe import SIGNS, ByteBpeRecord, ByteBpeTokenizer
 from regard.text.lines import decode_lines, encode_lines, newline_of
-from regard.text.marked import MarksRecord, marked, marks_of, unmarked
+from regard.text.marked import MarksRecord, marked, marks_of, shortened, unmarked
 from regard.text.merges import merged
 from regard.text.unicode_classes import SPACES
 from regard.text.wordpiece import WordPieceRecord, WordPieceTokenizer
@@ -205,6 +207,21 @@ def test_marks_stand_around_a_text_and_not_around_nothing(byte_bpe: tuple[Any, B
     assert marked(inner, MarksRecord()) is inner
     with pytest.raises(TextError, match="the mark 'de_DE' is no piece of the vocabulary"):
         marked(inner, MarksRecord(begin=("de_DE",)))
+
+
+def test_a_text_that_is_cut_keeps_the_marks_behind_it(byte_bpe: tuple[Any, ByteBpeTokenizer]) -> None:
+    inner = byte_bpe[1]
+    ours = marked(inner, MarksRecord(begin=("<unk>",), end=("</s>",)))
+    plain = inner.encode("the cat sat on the mat")
+    long = ours.encode("the cat sat on the mat")
+    assert shortened(ours, long, 4) == [1, *plain[:2], 0]
+    assert shortened(ours, long, len(long)) == long
+    assert shortened(ours, long, 1) == [0]
+    assert shortened(inner, plain, 4) == plain[:4]
+    pair = TokenizerPair(ours, inner, joint=True)
+    with pytest.warns(TruncationWarning, match="1 source texts are longer than 4 tokens"):
+        [source] = Reader(pair, 4).sources(["the cat sat on the mat"])
+    assert source.ids == [1, *plain[:2], 0]
 
 
 def test_a_merge_of_no_piece_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: name, type, shape and place of every tensor. No torch, and no tensor is read.
+"""The header of a safetensors file: name, type, shape and place of every tensor; and the writing of one. No torch, and no tensor is read.
 
     8 bytes: the length N of the header | N bytes: JSON {name: {"dtype", "shape", "data_offsets"}} | the tensors
 
@@ -8,7 +8,8 @@ Neither safetensors nor an engine compares the shapes with a network, so `bundle
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from pydantic import Field
 
 from regard.bundle.manifest import MEND, reading
 from regard.errors import BundleError, ConfigError, FileError
+from regard.files import disk_errors, follow_umask
 from regard.foreign import open_regular, parse_json
 from regard.settings import Record
 
@@ -71,7 +73,20 @@ def header_of(path: Path, content: bytearray) -> Header:
     return _header(path, bytes(content[_PREFIX : _PREFIX + length]), len(content))
 
 
-def system_error(error: Exception) -> Exception:
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A block that writes a file by safetensors. A full disk is a `DiskError`; the file follows the umask."""
+    from safetensors import SafetensorError
+
+    with disk_errors(path):
+        try:
+            yield
+        except SafetensorError as error:
+            raise _system_error(error) from error
+    follow_umask(path)
+
+
+def _system_error(error: Exception) -> Exception:
     """The `OSError` that safetensors hides in the message of a failure to write, `... (os error 28)`; else the error itself."""
     number = re.search(r"os error (\d+)", str(error))
     return error if number is None else OSError(int(number.group(1)), str(error))

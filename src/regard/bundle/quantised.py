@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from regard.bundle.header import system_error
+from regard.bundle.header import writing
 from regard.bundle.int8 import quantised
 from regard.bundle.manifest import Manifest
 from regard.errors import BundleError
-from regard.files import disk_errors, follow_umask
 from regard.models.shapes import Shape
 from regard.settings import Record
 
@@ -90,7 +89,6 @@ def stored_types(shapes: Mapping[str, Shape]) -> dict[str, tuple[Shape, tuple[st
 
 def write_quantised(path: Path, arrays: "Arrays") -> None:
     """Write the weights of a network with its matrices in 8 bits."""
-    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     tensors: dict[str, Any] = {}
@@ -99,12 +97,8 @@ def write_quantised(path: Path, arrays: "Arrays") -> None:
             tensors[name], tensors[f"{name}{SCALE}"] = quantised(array)
         else:
             tensors[name] = array
-    with disk_errors(path):
-        try:
-            save_file(tensors, path)
-        except SafetensorError as error:
-            raise system_error(error) from error
-    follow_umask(path)
+    with writing(path):
+        save_file(tensors, path)
 
 
 def dequantised(tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from regard.bundle.header import StoredTensor, header_of, read_header, system_error
+from regard.bundle.header import StoredTensor, header_of, read_header, writing
 from regard.bundle.manifest import Manifest
-from regard.files import disk_errors, follow_umask
 
 _TYPES = {
     "F64": torch.float64,
@@ -39,12 +37,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         pointer = whole.untyped_storage().data_ptr()
         plain[name] = whole.clone() if pointer in seen else whole
         seen.add(pointer)
-    with disk_errors(path):
-        try:
-            save_file(plain, path)
-        except SafetensorError as error:
-            raise system_error(error) from error
-    follow_umask(path)
+    with writing(path):
+        save_file(plain, path)
 
 
 def read_tensors(files: Manifest, name: str) -> dict[str, Tensor]:

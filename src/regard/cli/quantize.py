@@ -24,8 +24,10 @@ def quantize(
     from regard.cli.pairs import read_sides
     from regard.cli.streams import open_output, print_status
     from regard.errors import ConfigError
+    from regard.extras import require
     from regard.interop.quantize import measured, quantize_model
 
+    require("torch", "regard quantize")
     if (src is None) != (ref is None):
         raise ConfigError("--src and --ref go together; give both, or neither for the validation set of the run")
     pairs = None if src is None or ref is None else read_sides(src, ref)

@@ -24,6 +24,7 @@ from regard.tasks.translate.alignment import (
 )
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translator import Translator
+from regard.text.marked import shortened
 
 METHODS: tuple[AlignmentMethod, ...] = ("attention", "norm", "zeroing")
 LEAST = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -52,8 +53,14 @@ def pick_alignment(
     if not sources:
         raise DataError("no development sentences to pick an alignment by")
     pairs = Pairs(
-        [model.tokenizers.source.encode(text)[: model.max_tokens] for text in sources],
-        [model.tokenizers.target.encode(text)[: model.max_tokens] for text in targets],
+        [
+            shortened(model.tokenizers.source, model.tokenizers.source.encode(text), model.max_tokens)
+            for text in sources
+        ],
+        [
+            shortened(model.tokenizers.target, model.tokenizers.target.encode(text), model.max_tokens)
+            for text in targets
+        ],
     )
     candidates = [candidate for method in methods for candidate in _candidates(model, pairs, method, gold)]
     return sorted(candidates, key=lambda candidate: candidate.score.aer)

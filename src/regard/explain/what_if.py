@@ -16,6 +16,7 @@ from regard.explain.interventions import edited, without_head, without_tokens
 from regard.explain.records import AlignmentMap
 from regard.tasks.checks import check_list
 from regard.tasks.translate.translator import Translator
+from regard.text.marked import shortened
 
 Head = tuple[AttentionName, int, int]  # layer and head from 0
 
@@ -175,7 +176,8 @@ def _check_head(attention: Mapping[AttentionName, NamedArray], head: Head) -> No
 
 def _target_logprobs(model: Translator, text: str, target: Sequence[int]) -> Tensor:
     """[T]: log p of each token of `target`, the end mark last."""
-    source = model.tokenizers.source.encode(text)[: model.max_tokens]
+    tokenizer = model.tokenizers.source
+    source = shortened(tokenizer, tokenizer.encode(text), model.max_tokens)
     return token_logprobs(model, [source], target)[0]
 
 

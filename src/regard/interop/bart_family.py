@@ -18,7 +18,7 @@ from regard.interop.foreign_tokenizers import read_tokenizers
 from regard.interop.foreign_vocabularies import TokenizerConfig
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, ImportOptions, bundle_config, expected_shapes, tokenizer_of
-from regard.interop.names import embedding_norm_names, stack_names
+from regard.interop.names import embedding_norm_names, foreign_activation, stack_names
 from regard.interop.vocabularies import Arrangement, arranged
 from regard.models.config import TransformerConfig
 from regard.text.build import TokenizerPair
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
     from regard.tasks.translate.settings import TranslateBundle
 
-ACTIVATIONS = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "swish": "silu",
-    "silu": "silu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-}
-"""Hugging Face's names of activations -> ours."""
 NORMS = {"marian": "post", "pegasus": "pre", "bart": "post", "mbart": "pre"}
 _LEARNED = ("bart", "mbart")
 _POSITION_OFFSET = 2
@@ -109,9 +100,6 @@ def _settings(config: ForeignConfig, model_type: str) -> dict[str, Any]:
     heads, inner = config.need("encoder_attention_heads", int), config.need("encoder_ffn_dim", int)
     config.expect("decoder_attention_heads", heads, heads)
     config.expect("decoder_ffn_dim", inner, inner)
-    activation = config.get("activation_function", str, "gelu")
-    if activation not in ACTIVATIONS:
-        raise config.refused("activation_function", f"not one of {', '.join(ACTIVATIONS)}")
     learned = model_type in _LEARNED
     positions: dict[str, Any] = {"positions": "sinusoidal"}
     if learned:
@@ -126,7 +114,7 @@ def _settings(config: ForeignConfig, model_type: str) -> dict[str, Any]:
         "dropout": config.get("dropout", float, 0.1),
         "norm": NORMS[model_type],
         **positions,
-        "activation": ACTIVATIONS[activation],
+        "activation": foreign_activation(config, "activation_function", "gelu"),
         "scale_embedding": config.get("scale_embedding", bool, False),
     }
 

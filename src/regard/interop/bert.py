@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.config import VocabularySizes
 from regard.errors import BundleError
-from regard.interop.bart_family import ACTIVATIONS
 from regard.interop.foreign_config import ForeignConfig
 from regard.interop.foreign_tokenizers import ForeignTokenizer, read_tokenizer
 from regard.interop.foreign_vocabularies import TokenizerConfig
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, ImportOptions, expected_shapes, parsed, tokenizer_of
 from regard.interop.labels import Labels, check_one_label, new_head, new_labels, stored_labels
+from regard.interop.names import foreign_activation
 from regard.interop.vocabularies import Arrangement, arranged
 from regard.models.config import ClassifierTransformerConfig
 from regard.tasks.classify.settings import ClassifyBundle
@@ -124,9 +124,6 @@ def _settings(config: ForeignConfig) -> dict[str, Any]:
     """The settings of our network. Refused is what it does not have."""
     config.expect("is_decoder", False, False)
     config.expect("position_embedding_type", "absolute", "absolute")
-    activation = config.get("hidden_act", str, "gelu")
-    if activation not in ACTIVATIONS:
-        raise config.refused("hidden_act", f"not one of {', '.join(ACTIVATIONS)}")
     return {
         "layers": config.need("num_hidden_layers", int),
         "width": config.need("hidden_size", int),
@@ -138,7 +135,7 @@ def _settings(config: ForeignConfig) -> dict[str, Any]:
         "embedding_norm": True,
         "positions": "learned",
         "max_positions": config.get("max_position_embeddings", int, 512),
-        "activation": ACTIVATIONS[activation],
+        "activation": foreign_activation(config, "hidden_act", "gelu"),
         "scale_embedding": False,
         "pooling": "class",
     }

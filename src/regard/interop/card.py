@@ -52,14 +52,17 @@ _GENERATED = {
 }
 """What a run without files was trained on."""
 _DATA_FILES = ("src", "tgt", "pairs", "text", "labelled", "images", "captions", "series")
+_TRANSFORMERS = (
+    "from transformers import {network}, AutoTokenizer\n\n"
+    'model, tokenizer = {network}.from_pretrained("{name}"), AutoTokenizer.from_pretrained("{name}")\n'
+    'batch = tokenizer(["..."], return_tensors="pt", padding=True)\n'
+    "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
+)
+_NETWORKS = {"translate": "AutoModelForSeq2SeqLM", "generate": "AutoModelForCausalLM"}
+"""Task -> the class of `transformers` that reads an export of it."""
 _USE = {
     "regard": 'import regard\n\nmodel = regard.load("{name}")',
-    "transformers": (
-        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer\n\n"
-        'model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("{name}"), AutoTokenizer.from_pretrained("{name}")\n'
-        'batch = tokenizer(["..."], return_tensors="pt", padding=True)\n'
-        "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))"
-    ),
+    "transformers": _TRANSFORMERS,
     "onnxruntime": 'import onnxruntime\n\nsession = onnxruntime.InferenceSession("{name}/..")  # see config.json',
     "ctranslate2": 'import ctranslate2\n\ntranslator = ctranslate2.Translator("{name}")',
     "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}.argosmodel")',
@@ -131,7 +134,8 @@ def _body(
     yield f"# {_plain(bundle.name)}\n"
     between = f": {_plain(' to '.join(pair))}" if pair else ""
     yield f"A model to {_plain(purpose.verb)}{between}. Trained with regard {_plain(config.regard)}.\n"
-    yield f"```python\n{_USE[library].format(name=_plain(bundle.name))}\n```\n"
+    use = _USE[library].format(name=_plain(bundle.name), network=_NETWORKS.get(config.task))
+    yield f"```python\n{use}\n```\n"
     yield "| | |\n| --- | --- |"
     yield f"| network | {_network(config)} |"
     yield f"| parameters | {_parameters(config)} |"

@@ -20,8 +20,8 @@ from regard.bundle.opened import FOR_RESUMING, OpenBundle
 from regard.bundle.quantised import is_quantised
 from regard.bundle.tensors import write_tensors
 from regard.bundle.weights import WEIGHTS
-from regard.errors import BundleError, ConfigError, DiskError
-from regard.files import check_place, disk_errors, scratch_directory, to_json, whole_directory, whole_file
+from regard.errors import BundleError, ConfigError
+from regard.files import check_place, disk_errors, refuse_taken, scratch_directory, to_json, whole_directory, whole_file
 from regard.interop.argos import check_argos, write_argos
 from regard.interop.card import CARD, CardFacts, card_of_copy, model_card
 from regard.interop.hf_language import check_language_model, write_language_model
@@ -100,14 +100,8 @@ def _exporter(to: str, out: Path, options: ExportOptions) -> Exporter:
         stem = out.with_suffix("") if out.suffix in others else out
         raise ConfigError(f"{out}: a file of --to {to} ends in {exporter.suffix}; write {stem}{exporter.suffix}")
     refuse_taken(out)
-    return exporter
-
-
-def refuse_taken(out: Path) -> None:
-    """Refuse a place where something is, or where nothing can be written."""
-    if out.exists() or out.is_symlink():
-        raise DiskError(f"{out}: it is there already; choose another place, or delete it")
     check_place(out)
+    return exporter
 
 
 def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
@@ -155,15 +149,19 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
 
 def _check_ctranslate2(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "ct2", "translate")
-    _refuse_obstacle(bundle)
+    _refuse_obstacle(bundle, options)
 
 
-def _refuse_obstacle(bundle: OpenBundle) -> None:
-    """Refuse a translator that CTranslate2 cannot run."""
+def _refuse_obstacle(bundle: OpenBundle, options: ExportOptions) -> None:
+    """Refuse a translator that CTranslate2 cannot run, and weights that are not there any more."""
     _refuse_marks(bundle)
     why = obstacle(bundle.config.model)
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be exported for CTranslate2: {why}")
+    if options.precision != "int8" and is_quantised(bundle.files):
+        raise BundleError(
+            f"{bundle.directory}: its weights have 8 bits, so they are not written as {options.precision}; use --precision int8"
+        )
 
 
 def _refuse_marks(bundle: OpenBundle) -> None:
@@ -195,7 +193,7 @@ def _write_ctranslate2(bundle: OpenBundle, directory: Path, options: ExportOptio
 
 def _check_argos(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "argos", "translate")
-    _refuse_obstacle(bundle)
+    _refuse_obstacle(bundle, options)
     check_argos(bundle, options.facts.languages(bundle))
 
 

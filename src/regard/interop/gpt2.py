@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.config import VocabularySizes
-from regard.interop.bart_family import ACTIVATIONS
 from regard.interop.foreign_config import ForeignConfig, mark_of
 from regard.interop.foreign_tokenizers import read_tokenizer
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, ImportOptions, expected_shapes, parsed, tokenizer_of
+from regard.interop.names import foreign_activation
 from regard.interop.vocabularies import arranged
 from regard.models.config import LanguageTransformerConfig
 from regard.tasks.generate.settings import GenerateBundle
@@ -85,9 +85,6 @@ def import_gpt2(directory: Path, config: ForeignConfig, options: ImportOptions) 
 def _settings(config: ForeignConfig) -> dict[str, Any]:
     """The settings of our network. Refused is what it does not have."""
     config.expect("add_cross_attention", False, False)
-    activation = config.get("activation_function", str, "gelu_new")
-    if activation not in ACTIVATIONS:
-        raise config.refused("activation_function", f"not one of {', '.join(ACTIVATIONS)}")
     width = config.need("n_embd", int)
     return {
         "layers": config.need("n_layer", int),
@@ -99,7 +96,7 @@ def _settings(config: ForeignConfig) -> dict[str, Any]:
         "norm_epsilon": config.get("layer_norm_epsilon", float, 1e-5),
         "positions": "learned",
         "max_positions": config.get("n_positions", int, 1024),
-        "activation": ACTIVATIONS[activation],
+        "activation": foreign_activation(config, "activation_function", "gelu_new"),
         "scale_embedding": False,
     }
 

@@ -16,7 +16,7 @@ from regard.bundle.tensors import write_tensors
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError
 from regard.files import disk_errors, to_json
-from regard.interop.hugging_face import ACTIVATIONS
+from regard.interop.names import ACTIVATIONS
 from regard.interop.tokenizer_json import tokenizer_json
 from regard.models.config import LanguageTransformerConfig
 from regard.text.vocabulary import END, UNKNOWN, Vocabulary

@@ -13,7 +13,7 @@ from regard.bundle.tensors import write_tensors
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError
 from regard.files import disk_errors, to_json
-from regard.interop.names import stack_names
+from regard.interop.names import ACTIVATIONS, stack_names
 from regard.interop.sentencepiece import spm_of, write_spm_files
 from regard.interop.tokenizer_json import tokenizer_json
 from regard.models.config import TransformerConfig
@@ -26,7 +26,6 @@ EPSILON = 1e-5
 """The epsilon of the norms of Marian and Pegasus."""
 NEVER = -1e9
 """The output bias of a token that is never generated."""
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "swish"}
 
 
 def check_hugging_face(bundle: OpenBundle) -> None:

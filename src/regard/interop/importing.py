@@ -11,8 +11,8 @@ from regard.activity import activity
 from regard.bundle.archive import open_archive
 from regard.bundle.config import Languages
 from regard.bundle.manifest import MANIFEST
-from regard.errors import BundleError, DiskError
-from regard.files import scratch_directory, whole_directory
+from regard.errors import BundleError
+from regard.files import refuse_taken, scratch_directory, whole_directory
 from regard.interop.argos import METADATA, MODEL, TOKENIZER
 from regard.interop.bart_family import import_bart_family
 from regard.interop.bert import import_bert
@@ -44,7 +44,7 @@ IMPORTERS: dict[str, Importer] = {
 def import_model(path: str | Path, out: str | Path, options: ImportOptions | None = None) -> ImportedModel:
     """Read the model at `path`, write it as a bundle to `out`, which must not exist, and return it."""
     directory, place = Path(path), Path(out)
-    refuse_existing(place)
+    refuse_taken(place)
     with activity("reading the model"):
         model = _read(directory, place, options or ImportOptions())
     with activity(f"writing {place.name}"), whole_directory(place) as staging:
@@ -59,18 +59,12 @@ def import_any(path: str | Path, out: str | Path, options: ImportOptions, revisi
         if revision is not None:
             raise BundleError(f"{path}: --revision {revision} is of a model of the hub, OWNER/NAME; leave it out")
         return import_model(path, out, options)
-    refuse_existing(Path(out))
+    refuse_taken(Path(out))
     with fetched_model(name, Path(out), revision) as directory:
         try:
             return import_model(directory, out, options)
         except BundleError as error:
             raise BundleError(str(error).replace(str(directory), name)) from None
-
-
-def refuse_existing(place: Path) -> None:
-    """Refuse to write where something is."""
-    if place.exists() or place.is_symlink():
-        raise DiskError(f"{place}: it is there already; choose another place, or delete it")
 
 
 def _read(path: Path, place: Path, options: ImportOptions) -> ImportedModel:

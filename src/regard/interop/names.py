@@ -1,8 +1,32 @@
-"""The names of tensors in Hugging Face's BART family (BART, mBART, Marian, Pegasus) beside ours. One table serves export and import."""
+"""Hugging Face's names beside ours: activations, and the tensors of the BART family (BART, mBART, Marian, Pegasus). One table serves export
+and import.
+"""
 
 from collections.abc import Iterator
 
+from regard.interop.foreign_config import ForeignConfig
+
+_OURS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "swish": "silu",
+    "silu": "silu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+}
+"""Hugging Face's names of activations -> ours, for an import."""
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "swish"}
+"""Our names of activations -> Hugging Face's, for an export."""
+
 _PARTS = (("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value"), ("out_proj", "output"))
+
+
+def foreign_activation(config: ForeignConfig, key: str, default: str) -> str:
+    """Our name of the activation at a key of a config. Refused is one that regard's networks do not have."""
+    name = config.get(key, str, default)
+    if name not in _OURS:
+        raise config.refused(key, f"not one of {', '.join(_OURS)}")
+    return _OURS[name]
 
 
 def block_names(side: str, number: int) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,8 @@ from typing import Any
 from regard.bundle.config import installed_version
 from regard.bundle.opened import OpenBundle
 from regard.bundle.weights import numpy_weights
-from regard.errors import BundleError, EngineError
+from regard.errors import BundleError
+from regard.extras import require
 from regard.files import disk_errors, to_json
 from regard.interop.onnx_graph import Graph, Size
 from regard.interop.onnx_layers import KeysAndValues, Layers, Places
@@ -52,10 +53,7 @@ def check_onnx(bundle: OpenBundle) -> None:
         why = f"a script with sentencepiece cannot read text.kind {kind!r}; train with text.kind = 'bpe'"
     if why is not None:
         raise BundleError(f"{bundle.directory}: cannot be exported to ONNX: {why}")
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise EngineError(f"--to onnx needs the package onnx ({error}); pip install 'regard[onnx]'") from None
+    require("onnx", "--to onnx")
 
 
 def _obstacle(model: ModelConfig) -> str | None:

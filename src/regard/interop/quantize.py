@@ -14,10 +14,9 @@ from regard.bundle.quantised import QUANTISED, Quantised, Stored, refuse_quantis
 from regard.bundle.shortlist import SHORTLIST, has_shortlist
 from regard.bundle.weights import WEIGHTS, numpy_weights
 from regard.errors import BundleError, DataError
-from regard.files import disk_errors, to_json, whole_directory
+from regard.files import check_place, disk_errors, refuse_taken, to_json, whole_directory
 from regard.foreign import RECORD_BYTES
 from regard.interop.card import CARD, CardFacts, model_card
-from regard.interop.export import refuse_taken
 from regard.metrics.translation import CorpusScore, bleu, chrf
 from regard.tasks.load import load_translator, open_given
 from regard.tasks.translate.validation import validation_pairs
@@ -90,6 +89,7 @@ def _check(bundle: OpenBundle, out: Path) -> None:
     if why is not None:
         raise BundleError(f"{bundle.directory}: only CTranslate2 runs weights of 8 bits, and {why}")
     refuse_taken(out)
+    check_place(out)
 
 
 def _scores(

@@ -22,6 +22,7 @@ from regard.text.wordpiece import WordPieceRecord
 
 TOKENIZER_JSON = "tokenizer.json"
 _ADVICE = "such tokenizers are not read"
+_LARGEST_SCORE = 3.4e38  # of sentencepiece's numbers of 32 bits
 
 
 def read_tokenizer_json(directory: Path, size: int) -> ForeignTokenizer:
@@ -106,6 +107,11 @@ class _File:
         assert isinstance(rows, list)
         if len({row[0] for row in rows}) < len(rows):
             raise BundleError(f"{self.path}: a piece is there twice; copy it again")
+        for piece, score in rows:
+            if not -_LARGEST_SCORE < score < _LARGEST_SCORE:  # NaN is neither
+                raise BundleError(
+                    f"{self.path}: {shown(piece, 50)!r} has the score {shown(repr(score), 20)}; copy it again"
+                )
         return [(row[0], float(row[1])) for row in rows]
 
     def merges(self) -> list[str]:
@@ -203,6 +209,8 @@ def _character_map(file: _File) -> bytes:
     if part is None:
         return b""
     parts = part.get("normalizers", [part]) if isinstance(part, dict) else [part]
+    if not isinstance(parts, list):
+        raise file.refused("normalizer", part)
     spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
     kept = [one for one in parts if one != spaces and (not isinstance(one, dict) or one.get("type") != "Strip")]
     if len(kept) != 1 or not isinstance(kept[0], dict) or kept[0].get("type") != "Precompiled":
@@ -234,11 +242,16 @@ def _exported(file: _File, form: Form, lowercase: bool, marks_first: bool) -> Fo
     pieces = file.pieces(ids)
     kind: Kind = "unigram" if file.model.get("type") == "Unigram" else "bpe" if marks_first else "char"
     own = pieces[:-1]
-    if pieces[-1] != PAD or len(own) < 3 or not set(BYTE_PIECES) <= set(own):
+    scores: list[float] = []
+    if kind == "unigram":
+        scores = [score for _, score in file.scored()][:-1]
+    elif kind == "bpe":
+        scores = _bpe_scores(own, file.merges())
+    ordered = pieces[-1:] == [PAD] and set(BYTE_PIECES) <= set(own) and (kind == "char" or len(scores) == len(own))
+    if not ordered or len(own) < 3:
         raise BundleError(f"{file.path}: its pieces are not in the order of regard; export the model again")
     content = b""
     if kind != "char":
-        scores = [score for _, score in file.scored()][:-1] if kind == "unigram" else _bpe_scores(own, file.merges())
         model: Literal["unigram", "bpe"] = "unigram" if kind == "unigram" else "bpe"
         content = sentencepiece_model(
             own,

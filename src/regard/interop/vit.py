@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.pictures import PictureFormat
 from regard.errors import BundleError, ConfigError
-from regard.interop.bart_family import ACTIVATIONS
 from regard.interop.foreign_config import ForeignConfig
 from regard.interop.foreign_weights import ForeignWeights
 from regard.interop.imported import ImportedModel, ImportOptions, expected_shapes, parsed
 from regard.interop.labels import Labels, check_one_label, new_head, new_labels, stored_labels
+from regard.interop.names import foreign_activation
 from regard.tasks.classify_images.settings import ClassifyImagesBundle
 
 if TYPE_CHECKING:
@@ -52,9 +52,6 @@ def import_vit(directory: Path, config: ForeignConfig, options: ImportOptions) -
 
 def _settings(config: ForeignConfig) -> dict[str, Any]:
     """The settings of our network. Refused is what it does not have."""
-    activation = config.get("hidden_act", str, "gelu")
-    if activation not in ACTIVATIONS:
-        raise config.refused("hidden_act", f"not one of {', '.join(ACTIVATIONS)}")
     return {
         "tokenizer": "patches",
         "patch": config.get("patch_size", int, 16),
@@ -66,7 +63,7 @@ def _settings(config: ForeignConfig) -> dict[str, Any]:
         "norm_epsilon": config.get("layer_norm_eps", float, 1e-12),
         "pooling": "class",
         "positions": "learned",
-        "activation": ACTIVATIONS[activation],
+        "activation": foreign_activation(config, "hidden_act", "gelu"),
     }
 
 

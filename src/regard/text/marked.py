@@ -86,6 +86,12 @@ class MarkedTokenizer:
         return [*self.begin, *ids, *self.end] if ids else ids
 
 
+def shortened(tokenizer: Tokenizer, ids: list[int], most: int) -> list[int]:
+    """At most so many ids of an encoded text. The marks behind it are kept: mBART's source ends with its language."""
+    end = tokenizer.end if isinstance(tokenizer, MarkedTokenizer) else []
+    return ids if len(ids) <= most else [*ids[: max(0, most - len(end))], *end][:most]
+
+
 def marks_of(tokenizer: Tokenizer) -> MarksRecord:
     """The marks around the texts of a tokeniser; none for most."""
     return tokenizer.marks if isinstance(tokenizer, MarkedTokenizer) else MarksRecord()

@@ -12,6 +12,7 @@ from regard.tasks.checks import check_texts
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translation import Source
 from regard.text.build import TokenizerPair
+from regard.text.marked import shortened
 from regard.text.tokenizer import Tokenizer
 
 ENCODED_TOGETHER = 256  # texts tokenized together: bounds the memory for tokens past `max_tokens`
@@ -51,7 +52,7 @@ class Reader:
                     cut[len(rows)] = f"{len(text)} characters"
                 elif len(ids) > self.max_tokens:
                     cut[len(rows)] = f"{len(ids)} tokens"
-                rows.append(ids[: self.max_tokens])
+                rows.append(shortened(tokenizer, ids, self.max_tokens))
         if cut:
             first = min(cut)
             warnings.warn(
