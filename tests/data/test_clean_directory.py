@@ -157,4 +157,6 @@ def test_the_format_decides_of_line_breaks(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "same/clean.jsonl").read_text(encoding="utf-8")) == row
     changed = clean_corpus(files, tmp_path / "lines", "tsv", settings=settings)
     assert changed.altered == 2
+    (tmp_path / "a.tsv").write_bytes(b"le chat\rdort ici\tthe cat sleeps here\n")  # no format of sentences with breaks
+    assert clean_corpus(PairFiles("tsv", (str(tmp_path / "a.tsv"),)), None).dropped["encoding"] == 1
     assert (tmp_path / "lines/clean.tsv").read_text(encoding="utf-8") == "le chat dort ici\tthe cat sleeps here\n"

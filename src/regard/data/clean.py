@@ -93,7 +93,9 @@ def clean_corpus(
     check_languages(str(out or source.name), kind, languages)
     with activity("reading the corpus"):
         digests = {path: digest_of(path) for path in source.paths}
-        judge = Judge(lambda: _lines(source, languages), languages, settings, model)
+        judge = Judge(
+            lambda: _lines(source, languages), languages, settings, model, source.kind not in ("moses", "tsv")
+        )
     asked = {
         "input": list(digests.values()),
         **settings.model_dump(mode="json"),
@@ -162,8 +164,11 @@ class Judge:
         languages: LanguagePair,
         settings: CleanSettings,
         model: PairScorer | None,
+        holds_breaks: bool = False,
     ) -> None:
+        """holds_breaks: the format of the corpus has sentences with line breaks, which are no damage."""
         self.settings = settings
+        self._holds_breaks = holds_breaks
         self._model = model
         sample = [pair for _, pair, fault in islice(lines(), SAMPLE) if fault is None and pair[0] and pair[1]]
         self._filters = pair_filters(settings, _sampled(sample))
@@ -192,7 +197,8 @@ class Judge:
 
         first: how many lines are before the block.
         """
-        block = [(line, without_breaks(pair), fault) for line, pair, fault in block]
+        if self._holds_breaks:
+            block = [(line, without_breaks(pair), fault) for line, pair, fault in block]
         reasons = [self._by_itself(line) for line in block]
         self._by_language(block, reasons)
         hashes = self._by_hash(block, reasons)
