@@ -1,5 +1,7 @@
 """The model card that training writes for every task, read by the parser of the Hugging Face Hub."""
 
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,10 @@ import pytest
 
 import regard
 from picture_files import write_folder
+from regard.interop.card import CardFacts
+from regard.interop.export import export_path
 from regard.tasks.load import open_given
+from tasks.bundles import random_bundle
 
 hub = pytest.importorskip("huggingface_hub")
 
@@ -76,3 +81,24 @@ def test_training_writes_a_card_that_the_hub_reads(name: str, tmp_path: Path) ->
         path.write_text("edited", encoding="utf-8")
         regard.train({**settings_of(name, tmp_path), "train": TRAIN}, run, progress=False)
         assert path.read_text(encoding="utf-8") == "edited"
+
+
+@pytest.mark.parametrize("to", ["hf", "ct2", "onnx"])
+def test_the_code_of_an_exported_card_opens_the_export(
+    to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader runs it where the export is, under the name of the export, which is not that of the run."""
+    pytest.importorskip({"hf": "transformers", "ct2": "ctranslate2", "onnx": "onnxruntime"}[to])
+    path = random_bundle(tmp_path / "trained", positions="sinusoidal")
+    export_path(path, tmp_path / "exported", to, "float32", CardFacts())
+    shutil.rmtree(tmp_path / "trained")
+    [code] = re.findall(
+        r"```python\n(.*?)```", (tmp_path / "exported/README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    monkeypatch.chdir(tmp_path)
+    opening = code.split("batch = ")[0]  # a random model has nothing to say
+    names: dict[str, object] = {}
+    exec(opening, names)
+    opened = {name for name in names if name in ("model", "translator", "sessions")}
+    assert opened
+    assert names[opened.pop()]

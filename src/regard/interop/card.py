@@ -63,9 +63,10 @@ _NETWORKS = {"translate": "AutoModelForSeq2SeqLM", "generate": "AutoModelForCaus
 _USE = {
     "regard": 'import regard\n\nmodel = regard.load("{name}")',
     "transformers": _TRANSFORMERS,
-    "onnxruntime": 'import onnxruntime\n\nsession = onnxruntime.InferenceSession("{name}/..")  # see config.json',
+    "onnxruntime": "from pathlib import Path\n\nimport onnxruntime\n\n"
+    'sessions = {{path.stem: onnxruntime.InferenceSession(path) for path in Path("{name}").glob("*.onnx")}}',
     "ctranslate2": 'import ctranslate2\n\ntranslator = ctranslate2.Translator("{name}")',
-    "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}.argosmodel")',
+    "argostranslate": 'import argostranslate.package\n\nargostranslate.package.install_from_path("{name}")',
 }
 
 
@@ -85,8 +86,14 @@ class CardFacts:
         return Languages(source=self.source or known.source, target=self.target or known.target)
 
 
-def model_card(bundle: OpenBundle, library: str, facts: CardFacts, quantised: Quantised | None = None) -> str:
-    """The text of the card. library: the program that reads the files beside it. quantised: of weights that are written in 8 bits."""
+def model_card(
+    bundle: OpenBundle, library: str, facts: CardFacts, quantised: Quantised | None = None, place: str | None = None
+) -> str:
+    """The text of the card.
+
+    library: the program that reads the files beside it. quantised: of weights that are written in 8 bits. place: the name of the file or
+    directory that the card will be in; None: the bundle's.
+    """
     quantised = quantised or quantised_record(bundle.files)
     config, languages = bundle.config, facts.languages(bundle)
     metrics, data = _of_run(bundle)
@@ -100,7 +107,9 @@ def model_card(bundle: OpenBundle, library: str, facts: CardFacts, quantised: Qu
         "model-index": _results(bundle, metrics, scores) if scores else None,
     }
     yaml = "".join(f"{key}: {_yaml(value)}\n" for key, value in header.items() if value is not None)
-    return f"---\n{yaml}---\n\n" + "\n".join(_body(bundle, library, languages, facts, metrics, scores, data, quantised))
+    return f"---\n{yaml}---\n\n" + "\n".join(
+        _body(bundle, library, languages, facts, metrics, scores, data, quantised, place or bundle.name)
+    )
 
 
 def card_of_copy(bundle: OpenBundle, facts: CardFacts) -> str:
@@ -128,13 +137,14 @@ def _body(
     scores: list[str],
     data: list[str],
     quantised: Quantised | None,
+    place: str,
 ) -> Iterator[str]:
     config, purpose = bundle.config, _purpose(bundle.config)
     pair = [language_name(code) for code in (languages.source, languages.target) if code]
     yield f"# {_plain(bundle.name)}\n"
     between = f": {_plain(' to '.join(pair))}" if pair else ""
     yield f"A model to {_plain(purpose.verb)}{between}. Trained with regard {_plain(config.regard)}.\n"
-    use = _USE[library].format(name=_plain(bundle.name), network=_NETWORKS.get(config.task))
+    use = _USE[library].format(name=_plain(place), network=_NETWORKS.get(config.task))
     yield f"```python\n{use}\n```\n"
     yield "| | |\n| --- | --- |"
     yield f"| network | {_network(config)} |"

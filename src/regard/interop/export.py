@@ -72,10 +72,10 @@ def export_model(bundle: OpenBundle, out: Path, to: str, options: ExportOptions 
     with activity(f"writing {out.name}"):
         if not exporter.zipped:
             with whole_directory(out) as staging:
-                _write(exporter, bundle, staging, options)
+                _write(exporter, bundle, staging, options, out.name)
             return
         with whole_file(out) as staging, scratch_directory(out) as scratch:
-            _write(exporter, bundle, scratch, options)
+            _write(exporter, bundle, scratch, options, out.name)
             _write_zip(scratch, staging, f"{out.stem}/" if exporter.in_folder else "")
 
 
@@ -104,14 +104,14 @@ def _exporter(to: str, out: Path, options: ExportOptions) -> Exporter:
     return exporter
 
 
-def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions) -> None:
+def _write(exporter: Exporter, bundle: OpenBundle, directory: Path, options: ExportOptions, place: str) -> None:
+    """Write the files and their card. place: the name of the file or directory that they will be in."""
     exporter.write(bundle, directory, options)
     with disk_errors(directory):
-        is_copy = exporter.library == "regard"
-        card = card_of_copy(bundle, options.facts) if is_copy else model_card(bundle, exporter.library, options.facts)
-        (directory / CARD).write_text(
-            card, encoding="utf-8"
-        )  # last: in a bundle it is not listed, so that it may be edited
+        library, facts = exporter.library, options.facts
+        card = card_of_copy(bundle, facts) if library == "regard" else model_card(bundle, library, facts, place=place)
+        # last: in a bundle it is not listed, so that it may be edited
+        (directory / CARD).write_text(card, encoding="utf-8")
 
 
 def _write_zip(directory: Path, path: Path, folder: str) -> None:
