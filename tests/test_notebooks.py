@@ -32,9 +32,11 @@ def test_a_notebook_is_stored_without_results(path: Path) -> None:
 def test_the_notebook_of_attention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It trains, translates, and shows the explanation in the page itself; a translation is likelier than a false one."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    folder = tmp_path / "reader"
+    folder.mkdir()
     notebook: Any = nbformat.read(ROOT / "docs/notebooks/attention.ipynb", as_version=4)
     nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute()
     shown = {cell.source: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
     [page] = [
@@ -51,4 +53,4 @@ def test_the_notebook_of_attention(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert right < wrong
     pictures = [output for outputs in shown.values() for output in outputs if "image/png" in output.get("data", {})]
     assert len(pictures) == 1
-    assert list(tmp_path.iterdir()) == []  # it leaves nothing beside itself
+    assert list(folder.iterdir()) == []  # it leaves nothing beside itself

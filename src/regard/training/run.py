@@ -208,8 +208,8 @@ def claimed(out: Path) -> Iterator[None]:
 
 
 def _lock(file: BinaryIO, out: Path) -> None:
-    """Lock the file. Waits up to a second for the processes of a run that was just killed."""
-    deadline = time.monotonic() + 1.0
+    """Lock the file. Waits up to three seconds for the processes of a run that was just killed: on a busy machine they take so long."""
+    deadline = time.monotonic() + 3.0
     while True:
         with suppress(OSError):
             if lock_handle(file.fileno()):
