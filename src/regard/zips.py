@@ -34,7 +34,7 @@ _MEND = "do not trust this file; ask for another one"
 
 @dataclass(frozen=True)
 class ZipKind:
-    """What a zip file should hold, for messages and limits."""
+    """The expected content of a zip file, for messages and limits."""
 
     name: str
     """Such as "a model"."""

@@ -70,7 +70,7 @@ def _by_step(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _covered(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What each interval covers, in percent, and what it covered before calibration."""
+    """The coverage of each interval, in percent, after and before calibration."""
     before = metrics.get("uncalibrated", {}).get("coverages", {})
     return [
         {"share": share, "value": _percent(value), "before": _percent(before[share]) if share in before else None}

@@ -105,7 +105,7 @@ def _labels(config: ForeignConfig, weights: ForeignWeights, width: int, options:
 
 
 def _what(config: ForeignConfig, weights: ForeignWeights) -> str:
-    """What a BERT without labels does."""
+    """The purpose of a BERT without labels, for the error."""
     masked = any(name.startswith("cls.predictions.") for name in weights.names)
     return (
         "a BERT that predicts masked words, which no verb of regard does: it neither generates nor scores a text"

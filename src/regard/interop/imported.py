@@ -24,7 +24,7 @@ ConfigT = TypeVar("ConfigT", bound=BundleSettings)
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What the user says of a model that its files may not say."""
+    """Facts of a model from the user, which its files may lack."""
 
     languages: Languages = field(default_factory=Languages)
     labels: tuple[str, ...] = ()

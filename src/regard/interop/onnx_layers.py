@@ -24,7 +24,7 @@ _BUCKETS = 32
 
 @dataclass(frozen=True)
 class KeysAndValues:
-    """What a query attends to."""
+    """The keys and values that a query attends to."""
 
     keys: str  # [B, H, S, a], prepared for the score
     values: str  # [B, H, S, d]

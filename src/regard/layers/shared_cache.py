@@ -159,7 +159,7 @@ class SharedCaches:
         return tuple((self._own(keys, seen), self._own(values, seen)) for keys, values in contents)
 
     def _own(self, part: Float[Tensor, "B H N d"], seen: Int[Tensor, "B 1 S 1"]) -> Float[Tensor, "R H t d"]:
-        """What each hypothesis sees of the keys or of the values."""
+        """The keys or the values that each hypothesis sees."""
         sentences, heads, _, width = part.shape
         taken = part.gather(2, seen.expand(-1, heads, -1, width))  # [B, H, k t, d]
         rows = taken.view(sentences, heads, self.past.hypotheses, self.length, width)

@@ -116,7 +116,7 @@ class ForecastObjective:
 
 
 def _notes(settings: ForecastSettings, parts: Sequence[Parts]) -> list[str]:
-    """What a person should know before training: how far its intervals can be trusted, and what the final evaluation waits for."""
+    """Notes before training: how far its intervals can be trusted, and what the final evaluation waits for."""
     data, notes = settings.data, []
     windows = sum(max(0, part.valid - part.train - data.horizon + 1) for part in parts)
     if data.quantiles and settings.train.calibrate and windows < FEW_WINDOWS:
