@@ -97,7 +97,7 @@ def _tokenizer(files: Manifest) -> dict[str, Any] | None:
 
 
 def _quantised(files: Manifest) -> dict[str, Any] | None:
-    """What quantising gained and lost; None: the bundle is not quantised, or the record is damaged."""
+    """The gain and loss of quantising; None: the bundle is not quantised, or the record is damaged."""
     try:
         record = quantised_record(files)
     except BundleError:

@@ -35,7 +35,7 @@ Stored = Literal["float32", "int8"]
 
 
 class Quantised(Record):
-    """What a bundle was before it was quantised, and what that gains and loses."""
+    """The size and scores of a bundle before and after it was quantised."""
 
     weights: Literal["int8"] = "int8"
     """How its matrices are stored."""

@@ -185,7 +185,7 @@ def _lines(event: Event) -> list[str]:
 
 
 def _preparing(event: Preparing) -> str:
-    """What is being prepared, and how many lines of it; pictures and series are not counted in lines."""
+    """The data that is being prepared, and how many lines of it; pictures and series are not counted in lines."""
     return f"{event.doing}, {event.pairs:,} lines" if event.pairs else event.doing
 
 

@@ -297,7 +297,7 @@ def _build(
 def _fitted(
     described: Described, source: PictureSource, number: int, shape: Shape, data: CaptionData, text: OneTextConfig
 ) -> Described:
-    """What is said of a picture, with boxes in the fitted picture; no regions where normalisation changes the number of words."""
+    """The captions of a picture, with boxes in the fitted picture; no regions where normalisation changes the number of words."""
     if not any(described.regions):
         return described
     regions, (height, width, _) = [], source.shape(number)

@@ -44,7 +44,7 @@ Line = tuple[int, Pair, str | None]
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What was done."""
+    """The counts of a cleaning."""
 
     pairs: int
     kept: int

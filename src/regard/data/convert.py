@@ -21,7 +21,7 @@ BLOCK = 1_000
 
 @dataclass(frozen=True)
 class Converted:
-    """What was written."""
+    """The counts of a conversion."""
 
     pairs: int
     altered: int

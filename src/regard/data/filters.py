@@ -87,7 +87,7 @@ class CleanSettings(Settings):
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a sample of the corpus tells the filters."""
+    """Facts from a sample of the corpus that the filters need."""
 
     ratio: float
     """The median of source characters / target characters."""

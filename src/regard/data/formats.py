@@ -88,7 +88,7 @@ def _suffix(path: str | Path) -> str:
 
 
 def split_files(names: Sequence[str], read_as: str | None, write_as: str | None) -> tuple[PairFiles, PairFiles]:
-    """What is read and what is written, of the names of a command line: IN OUT, each one file or the two of Moses."""
+    """The files to read and to write, from the names of a command line: IN OUT, each one file or the two of Moses."""
     first, rest = take_files(names, read_as, "--from", "IN OUT")
     second, more = take_files(rest, write_as, "--to", "IN OUT")
     if more:

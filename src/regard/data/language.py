@@ -50,7 +50,7 @@ _NO_LETTERS = re.compile(
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the package knows of the languages."""
+    """The statistics of the languages in the package."""
 
     names: tuple[str, ...]
     places: NDArray[np.int32]

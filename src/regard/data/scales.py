@@ -52,7 +52,7 @@ class SeriesScale(Scale):
 
 
 class Calibration(Record):
-    """What the windows of validation add to the quantiles of every forecast."""
+    """Corrections of the quantiles of every forecast, learned on the windows of validation."""
 
     windows: Annotated[int, Field(ge=1)]
     """The windows that it was measured on."""

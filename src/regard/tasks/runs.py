@@ -165,7 +165,7 @@ def run_state(run: Path) -> RunState:
 
 @dataclass
 class _Log:
-    """What the log tells."""
+    """The state of a run by its log."""
 
     step: int | None = None
     seconds: float | None = None
