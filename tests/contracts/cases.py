@@ -24,6 +24,7 @@ from regard.models.config import (
     LanguageTransformerConfig,
     MarkovConfig,
     ModelConfig,
+    PrefixConfig,
     RecurrentConfig,
     TransformerConfig,
 )
@@ -120,6 +121,23 @@ def _transformers() -> Iterator[ModelCase]:
         score = name.removesuffix("-rotary").removesuffix("-relative").replace("-", "_")
         config = TransformerConfig(**{**size, "layers": 1, "score": score, **options})
         yield ModelCase(f"transformer-score-{name}", _builder(config), TRANSLATES | ATTENDS)
+
+
+def _prefix_models() -> Iterator[ModelCase]:
+    size: dict[str, Any] = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+    variants: dict[str, dict[str, Any]] = {
+        "rotary-pre": {},
+        "sinusoidal-post-untied": {"positions": "sinusoidal", "norm": "post", "tie": False},
+        "learned-embedding-norm": {"positions": "learned", "max_positions": 32, "embedding_norm": True},
+        "relative-swiglu-rms": {"positions": "relative", "activation": "swiglu", "norm_kind": "rms"},
+        "additive": {"score": "additive", "layers": 1},
+        "parameter-free": {"score": "parameter_free", "layers": 1},
+        "latent-unscaled": {"score": "latent", "layers": 1, "scale_embedding": False},
+    }
+    for name, options in variants.items():
+        config = PrefixConfig(**{**size, **options})
+        searched = SEARCHED if name in ("rotary-pre", "relative-swiglu-rms") else TRANSLATES
+        yield ModelCase(f"prefix-{name}", _builder(config), searched | ATTENDS)
 
 
 MIXING: dict[str, Any] = {
@@ -351,6 +369,7 @@ def _labeller(config: ModelConfig, labels_of: LabelsOf = "text") -> Build:
 CASES: tuple[ModelCase, ...] = (
     *_transformers(),
     *_mixing_translators(),
+    *_prefix_models(),
     *_recurrent(),
     *_language_models(),
     *_captioners(),

@@ -19,7 +19,7 @@ from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
 from regard.explain.structure import structure
 from regard.explain.what_if import Change, check_changes, what_if
-from regard.models.config import RecurrentConfig, TransformerConfig
+from regard.models.config import RecurrentConfig, TransformerBase
 from regard.search.options import SearchOptions
 from regard.tasks.checks import check_list, check_text
 from regard.tasks.translate.alignment import best_links, token_weights, word_weights
@@ -146,7 +146,7 @@ def model_facts(model: Translator, name: str | None) -> ModelFacts:
     return ModelFacts(
         name=name or ("model" if model.bundle is None else model.bundle.name),
         kind=type(model.network).__name__.lower() if config is None else config.kind,
-        score=config.score if isinstance(config, TransformerConfig | RecurrentConfig) else None,
+        score=config.score if isinstance(config, TransformerBase | RecurrentConfig) else None,
         source_language=model.languages.source,
         target_language=model.languages.target,
         parameters=sum(parameter.numel() for parameter in model.network.parameters()),

@@ -11,7 +11,7 @@ from regard.explain.requests import Given
 from regard.explain.sentence_figure import check_drawable
 from regard.explain.sentence_page import PICTURES, check_output
 from regard.explain.what_if import Change, parse_head, parse_replacement
-from regard.models.config import TransformerConfig
+from regard.models.config import TransformerBase
 from regard.tasks.translate.translator import Translator
 
 CHANGES: dict[str, Callable[[str], Change]] = {
@@ -66,7 +66,7 @@ def check_text_output(path: Path) -> None:
 def missing_weights(model: Translator, explanation: Explanation) -> list[str]:
     """Which layers have no attention weights, because their mixer computes none."""
     config = None if model.bundle is None else model.bundle.config.model
-    if not isinstance(config, TransformerConfig):
+    if not isinstance(config, TransformerBase):
         return []
     notes = []
     sides: tuple[tuple[AttentionName, tuple[str, ...]], ...]

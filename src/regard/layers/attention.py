@@ -20,7 +20,7 @@ from regard.layers.scores import AttentionScore
 from regard.ops.attention import attend, probed_attention
 from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe
-from regard.ops.scores import scaled_dot
+from regard.ops.scores import ScoreFunction, scaled_dot
 
 KeyValueCache = tuple[Float[Tensor, "_ H S a"], Float[Tensor, "_ H S d"]]
 """The KV cache of one layer: prepared keys, and values."""
@@ -72,28 +72,40 @@ class MultiHeadAttention(nn.Module):
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The output of all heads."""
-        query = self._with_positions(query, first)
-        if self.score is not None:
-            query = self.score.prepare_query(query)
-        compare = scaled_dot if self.score is None else self.score.compare
+        query, compare = self.query_of(query, first), self.compare
         if probe is None or not any(map(probe.wants, SHOWN)):  # the probe wants nothing of this attention
-            context = attend(query, keys, values, score=compare, mask=mask, causal=causal)
-            output: Tensor = self.output(context.transpose(1, 2).flatten(2))
-            return output
-        if probe.wants("value_norms"):
-            probe.show("value_norms", self._value_norms(values))
+            return self.output_of(attend(query, keys, values, score=compare, mask=mask, causal=causal))
+        self.show_value_norms(values, probe)
         context, _ = probed_attention(query, keys, values, probe, score=compare, mask=mask, causal=causal)
-        return probe.see("output", self.output(probe.see("joined", context.transpose(1, 2).flatten(2))))
+        return self.output_of(context, probe)
+
+    @property
+    def compare(self) -> ScoreFunction:
+        """The score of a query with a key, both prepared for it."""
+        return scaled_dot if self.score is None else self.score.compare
+
+    def query_of(self, projected: Float[Tensor, "B H T d"], first: int = 0) -> Float[Tensor, "B H T a"]:
+        """Queries prepared for the score, from projected queries. `first`: the position of the first."""
+        turned = self._with_positions(projected, first)
+        return turned if self.score is None else self.score.prepare_query(turned)
+
+    def output_of(self, context: Float[Tensor, "B H T d"], probe: Probe | None = None) -> Float[Tensor, "B T D"]:
+        """The output projection of the contexts of all heads."""
+        joined = context.transpose(1, 2).flatten(2)
+        output: Tensor = self.output(joined if probe is None else probe.see("joined", joined))
+        return output if probe is None else probe.see("output", output)
 
     def split(self, projected: Sequence[Float[Tensor, "B T D"]]) -> list[Float[Tensor, "B H T d"]]:
         """Each projection, cut into heads."""
         return [x.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for x in projected]
 
-    def _value_norms(self, values: Float[Tensor, "B H S d"]) -> Float[Tensor, "B H S"]:
-        """The norm of each value's contribution to the output, |v W_O| (Kobayashi et al. 2020)."""
+    def show_value_norms(self, values: Float[Tensor, "B H S d"], probe: Probe) -> None:
+        """Show the norm of each value's contribution to the output, |v W_O|, if it is wanted (Kobayashi et al. 2020)."""
+        if not probe.wants("value_norms"):
+            return
         by_head = self.output.weight.view(len(self.output.weight), self.heads, -1)  # [D, H, d]
         norms: Tensor = torch.linalg.vector_norm(torch.einsum("bhsd,ohd->bhso", values, by_head), dim=-1)
-        return norms
+        probe.show("value_norms", norms)
 
     def _with_positions(self, x: Float[Tensor, "... T d"], first: int) -> Float[Tensor, "... T d"]:
         """Queries or keys, rotated if positions are rotary."""

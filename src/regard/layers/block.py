@@ -1,6 +1,6 @@
 """The block of a Transformer: a mixer, optional cross-attention, and the feed-forward network.
 
-One class serves encoder, decoder and decoder-only. `models.blocks` builds the parts.
+One class serves encoder, decoder, decoder-only and the prefix language model. `models.blocks` builds the parts.
 
 Shapes: B sentences, R = B k rows for k hypotheses of each, S source, T positions, D width, H heads, d head width.
 """
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.layers.attention import CrossAttention, KeyValueCache
 from regard.layers.feed_forward import FeedForward
 from regard.layers.mixer import CausalMixer, Mixer, MixerState
+from regard.layers.prefix_attention import PrefixAttention
 from regard.layers.residual import Residual
 from regard.ops.probe import Probe, within
 
@@ -45,18 +46,32 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "B T D"],
         *,
-        mask: Float[Tensor, "*#mask #T T"] | None = None,  # of the mixer
-        source: KeyValueCache | None = None,
+        mask: Float[Tensor, "*#mask #T _"] | None = None,  # of the mixer
+        source: KeyValueCache | None = None,  # of cross-attention, else of a `PrefixAttention`
         source_mask: Float[Tensor, "*#mask #T S"] | None = None,
         probe: Probe | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The block for all positions at once."""
-        mixed = self.mixer(self.around_mixer.enter(x), mask, within(probe, "self"))
+        entered = self.around_mixer.enter(x)
+        if isinstance(self.mixer, PrefixAttention) and source is not None:
+            assert mask is not None, "the mask of a target hides what is padding and what comes later"
+            mixed, _ = self.mixer.look(entered, source, self.mixer.begin(len(x)), mask, probe)
+        else:
+            mixed = self.mixer(entered, mask, within(probe, "self"))
         x = self.around_mixer.join(x, mixed)
         if self.cross is not None:
             x = self._look(x, source, source_mask, within(probe, "cross"))
         x = self._feed(x)
         return x if probe is None else probe.see("hidden", x)
+
+    def read(
+        self, x: Float[Tensor, "B S D"], *, mask: Float[Tensor, "*#mask #S S"] | None, probe: Probe | None = None
+    ) -> tuple[Float[Tensor, "B S D"], KeyValueCache]:
+        """`forward` for the source of a `PrefixAttention`, and its keys and values."""
+        assert isinstance(self.mixer, PrefixAttention), "only this mixer reads a source"
+        mixed, cache = self.mixer.read(self.around_mixer.enter(x), mask, within(probe, "self"))
+        x = self._feed(self.around_mixer.join(x, mixed))
+        return x if probe is None else probe.see("hidden", x), cache
 
     def step(
         self,
@@ -69,7 +84,12 @@ class Block(nn.Module):
         probe: Probe | None = None,
     ) -> tuple[Float[Tensor, "R T D"], MixerState]:
         """The block for new positions only: one per row in decoding, many in prefill. Returns the output and the mixer's new state."""
-        mixed, state = cast(CausalMixer, self.mixer).step(self.around_mixer.enter(x), state, mask)
+        entered = self.around_mixer.enter(x)
+        if isinstance(self.mixer, PrefixAttention) and source is not None:
+            assert mask is not None, "the mask of a target hides what is padding and what comes later"
+            mixed, state = self.mixer.look(entered, source, state, mask, probe)
+        else:
+            mixed, state = cast(CausalMixer, self.mixer).step(entered, state, mask)
         x = self.around_mixer.join(x, mixed)
         if self.cross is not None:
             x = self._look(x, source, source_mask, within(probe, "cross"))

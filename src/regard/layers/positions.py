@@ -106,10 +106,14 @@ class RelativeBias(nn.Module):
 
     def forward(self, queries: int, keys: int) -> Float[Tensor, "H T S"]:
         """The bias of each of the last `queries` positions with each of `keys` positions."""
-        positions = torch.arange(keys, device=self.table.device)
+        return self.between(keys - queries, queries, keys)
+
+    def between(self, first: int, queries: int, keys: int) -> Float[Tensor, "H T S"]:
+        """The bias of positions first .. first + queries - 1 with each of `keys` positions of the same or of another sequence."""
+        positions = torch.arange(max(first + queries, keys), device=self.table.device)
         buckets = ops.relative_buckets(
-            positions[keys - queries :],
-            positions,
+            positions[first : first + queries],
+            positions[:keys],
             buckets=self.buckets,
             longest=self.longest,
             bidirectional=self.bidirectional,

@@ -20,6 +20,7 @@ from regard.layers.feed_forward import FeedForward
 from regard.layers.linear import Linear
 from regard.layers.norm import LayerNorm, RMSNorm
 from regard.layers.packed import PackedLinear
+from regard.layers.prefix_attention import PrefixAttention
 from regard.layers.residual import Residual
 from regard.layers.shared_cache import LayerCache, Past, SharedCaches
 from regard.ops.attention import softmax_of_steps
@@ -49,11 +50,11 @@ def prepared_norm(norm: nn.Module) -> Norm | None:
 
 def can_prepare(block: Block) -> bool:
     """Whether the block is made of the layers of this house, with plain attention whose scores do not depend on the places of keys."""
-    attentions = [(block.mixer, SelfAttention), (block.cross, CrossAttention)]
+    attentions = [(block.mixer, (SelfAttention, PrefixAttention)), (block.cross, (CrossAttention,))]
     residuals = [block.around_mixer, block.around_feed_forward, *([] if block.cross is None else [block.around_cross])]
     return (
         type(block) is Block
-        and all(module is None or (type(module) is kind and _is_plain(module)) for module, kind in attentions)
+        and all(module is None or (type(module) in kinds and _is_plain(module)) for module, kinds in attentions)
         and type(block.feed_forward) is FeedForward
         and all(type(around) is Residual and prepared_norm(around.norm) is not None for around in residuals)
     )
@@ -79,6 +80,7 @@ class StepBlock:
         )
         self._own_output = _packed(own.output)
         self._enter_own, self._join_own = _residual(block.around_mixer)
+        self._looks_in_mixer = isinstance(own, PrefixAttention)
         cross, around = block.cross, block.around_cross
         if cross is not None and around is not None:
             self._look = PackedLinear(cross.query.weight * scale, cross.query.bias * scale)
@@ -100,9 +102,9 @@ class StepBlock:
         source_mask: Float[Tensor, "P 1 1 S"] | None = None,
     ) -> Float[Tensor, "R D"]:
         """The block for one new position of each hypothesis, whose keys and values go to the end of the cache."""
-        past = caches.past
-        x = self._join_own(x, self._attend(self._enter_own(x), cache, caches.filled, past, turn))
-        if source is not None:
+        past, beside = caches.past, source if self._looks_in_mixer else None
+        x = self._join_own(x, self._attend(self._enter_own(x), cache, caches.filled, past, turn, beside, source_mask))
+        if source is not None and beside is None:
             x = self._join_look(x, self._attend_source(self._enter_look(x), past, source, source_mask))
         entered = self._enter_feed(x)
         inner = self._activation((self._gate or self._up)(entered))
@@ -111,7 +113,14 @@ class StepBlock:
         return self._join_feed(x, self._down(inner))
 
     def _attend(
-        self, x: Float[Tensor, "R D"], cache: LayerCache, filled: int, past: Past, turn: Turn | None
+        self,
+        x: Float[Tensor, "R D"],
+        cache: LayerCache,
+        filled: int,
+        past: Past,
+        turn: Turn | None,
+        source: SourceCache | None,  # that is looked at under the same softmax
+        source_mask: Float[Tensor, "P 1 1 S"] | None,
     ) -> Float[Tensor, "R D"]:
         places, hypotheses, heads = past.size, past.hypotheses, self._heads
         parts = past.spread(self._own(x)).view(places, hypotheses, 3, heads, -1)
@@ -127,8 +136,27 @@ class StepBlock:
         scores = torch.bmm(query, cache.keys.narrow(1, 0, filled).transpose(1, 2))
         if past.hidden is not None:
             scores.view(places, heads, hypotheses, filled).add_(past.hidden[:, None])
-        context = torch.bmm(softmax_of_steps(scores), cache.values.narrow(1, 0, filled))
+        values = cache.values.narrow(1, 0, filled)
+        if source is None:
+            context = torch.bmm(softmax_of_steps(scores), values)
+        else:
+            theirs = self._source_scores(query, source[0], past, source_mask)
+            weights = softmax_of_steps(torch.cat([theirs, scores], dim=2))
+            context = torch.bmm(weights[..., : theirs.shape[2]], source[1])
+            context.baddbmm_(weights[..., theirs.shape[2] :], values)
         return self._own_output(past.collect(_joined(context, past, heads)))
+
+    def _source_scores(
+        self,
+        query: Float[Tensor, "h k d"],
+        keys: Float[Tensor, "h d S"],
+        past: Past,
+        mask: Float[Tensor, "P 1 1 S"] | None,
+    ) -> Float[Tensor, "h k S"]:
+        scores = torch.bmm(query, keys)
+        if mask is not None:
+            scores.view(past.size, self._heads, past.hypotheses, -1).add_(mask)
+        return scores
 
     def _attend_source(
         self,
@@ -140,9 +168,7 @@ class StepBlock:
         places, hypotheses, heads = past.size, past.hypotheses, self._heads
         keys, values = source
         query = past.spread(self._look(x)).view(places, hypotheses, heads, -1).transpose(1, 2)
-        scores = torch.bmm(query.reshape(places * heads, hypotheses, -1), keys)
-        if mask is not None:
-            scores.view(places, heads, hypotheses, -1).add_(mask)
+        scores = self._source_scores(query.reshape(places * heads, hypotheses, -1), keys, past, mask)
         context = torch.bmm(softmax_of_steps(scores), values)
         return self._look_output(past.collect(_joined(context, past, heads)))
 

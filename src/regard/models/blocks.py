@@ -19,6 +19,7 @@ from regard.layers.mixers import MIXERS, MixerOptions
 from regard.layers.norm import NORMS
 from regard.layers.patches import ConvolutionalTokenizer, PatchFront, PatchPositions, PatchProjection, PatchTokenizer
 from regard.layers.positions import AddedPositions, LearnedPositions, RelativeBias, RotaryPositions, SinusoidalPositions
+from regard.layers.prefix_attention import PrefixAttention
 from regard.layers.residual import Residual
 from regard.layers.scores import head_score
 from regard.models.config import CaptionerConfig, TransformerBase, VisionConfig
@@ -27,8 +28,10 @@ from regard.ops.masks import additive, causal
 from regard.ops.probe import Probe, within
 
 
-def token_front(config: TransformerBase, embedding: nn.Embedding, unread: int | None = None) -> TokenFront:
-    """unread: an id that is masked like padding."""
+def token_front(
+    config: TransformerBase, embedding: nn.Embedding, unread: int | None = None, *, segment: bool = False
+) -> TokenFront:
+    """unread: an id that is masked like padding; segment: whether its embeddings have a vector of their own sequence."""
     norm = _norm(config) if config.embedding_norm else None
     return TokenFront(
         embedding=embedding,
@@ -37,6 +40,7 @@ def token_front(config: TransformerBase, embedding: nn.Embedding, unread: int | 
         norm=norm,
         scaled=config.scale_embedding,
         unread=unread,
+        segment=segment,
     )
 
 
@@ -99,6 +103,24 @@ def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, c
     return nn.ModuleList(
         _block(config, _mixer(config, name, rotary, causal=True), _cross(config) if cross else None)
         for name in config.mixers[1]
+    )
+
+
+def prefix_blocks(config: TransformerBase, rotary: RotaryPositions | None) -> nn.ModuleList:
+    """Blocks that read a source, and then a target that looks at it in the same attention."""
+    head = config.width // config.heads
+    return nn.ModuleList(
+        _block(
+            config,
+            PrefixAttention(
+                width=config.width,
+                heads=config.heads,
+                rotary=rotary,
+                score=head_score(config.score, head, width=config.score_width, positions=config.max_positions),
+                projected=config.score != "parameter_free",
+            ),
+        )
+        for _ in range(config.depth[1])
     )
 
 

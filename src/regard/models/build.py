@@ -21,6 +21,7 @@ from regard.models.config import (
     ModelConfig,
     NLinearConfig,
     PatchConfig,
+    PrefixConfig,
     RecurrentConfig,
     TransformerConfig,
     VisionConfig,
@@ -31,6 +32,7 @@ from regard.models.forecasters import ForecastNetwork, LinearForecaster
 from regard.models.markov import Markov, check_values
 from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel
 from regard.models.patch_forecasters import PatchedEncoder, RecurrentForecaster, TransformerForecaster
+from regard.models.prefix import PrefixTransformer
 from regard.models.recurrent import Recurrent
 from regard.models.recurrent_language import RecurrentLanguageModel
 from regard.models.skips import SkipMarkov
@@ -58,6 +60,14 @@ def _translator(
     return Transformer(config, token_front(config, source, unread), token_front(config, target))
 
 
+def _prefix(config: PrefixConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> EncoderDecoder:
+    assert joint and source_vocabulary == target_vocabulary, "settings refuse two vocabularies"
+    target = token_front(config, token_embedding(target_vocabulary, config.width), segment=True)
+    source = token_front(config, target.embedding, segment=True)
+    source.positions, source.norm = target.positions, target.norm
+    return PrefixTransformer(config, source, target)
+
+
 def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary: int) -> EncoderDecoder:
     target = token_front(config, token_embedding(vocabulary, config.width))
     return Transformer(config, patch_front(config, *shape, positions=config.patch_positions), target)
@@ -66,6 +76,7 @@ def _captioner(config: CaptionerConfig, shape: tuple[int, int, int], vocabulary:
 TRANSLATOR_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {
     TransformerConfig: _translator,
     RecurrentConfig: Recurrent,
+    PrefixConfig: _prefix,
 }
 """(config, source vocabulary, target vocabulary, joint) -> network."""
 

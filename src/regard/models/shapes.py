@@ -15,6 +15,7 @@ from regard.models.config import (
     LanguageTransformerConfig,
     MarkovConfig,
     ModelConfig,
+    PrefixConfig,
     TransformerBase,
     TransformerConfig,
     VisionConfig,
@@ -45,7 +46,9 @@ _SCORES: dict[str, Callable[[int, int], Shapes]] = {
 
 
 def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool) -> Shapes | None:
-    """The tensors of an encoder-decoder Transformer. source, target: sizes of the vocabularies; joint: they are one."""
+    """The tensors of a Transformer that translates. source, target: sizes of the vocabularies; joint: they are one."""
+    if isinstance(config, PrefixConfig):
+        return _prefix_shapes(config, target)
     if not isinstance(config, TransformerConfig) or not _is_known(config):
         return None
     shapes: Shapes = {"target.embedding.weight": (target, config.width)}
@@ -57,6 +60,16 @@ def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool
         shapes["output_bias"] = (target - 1,)
     shapes |= dict(_stack(config, "encoder", "source"))
     return shapes | dict(_stack(config, "decoder", "target", cross=True))
+
+
+def _prefix_shapes(config: PrefixConfig, vocabulary: int) -> Shapes | None:
+    if not _is_known(config):
+        return None
+    shapes: Shapes = {"target.embedding.weight": (vocabulary, config.width)}
+    shapes |= {f"{front}.segment": (config.width,) for front in ("target", "source")}
+    if not config.tie:
+        shapes["output"] = (vocabulary - 1, config.width)
+    return shapes | dict(_stack(config, "decoder", "target"))
 
 
 def captioner_shapes(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> Shapes | None:

@@ -1,19 +1,20 @@
-"""The encoder-decoder Transformer (Vaswani et al. 2017; the lectures' main subject), teacher-forced and step by step.
+"""The encoder-decoder Transformer (Vaswani et al. 2017; the lectures' main subject). How it decodes: `models.source_decoder`.
 
 Its source may be words or a picture: the front decides. It returns logits, as `models.network` says.
 
-Shapes: B batch, S source, T target, P prefix, D width, V outputs (the target vocabulary without pad), k hypotheses, R = B k rows.
+Shapes: B batch, S source, R rows, T target, D width.
 """
 
-from jaxtyping import Float, Int, Num
+from collections.abc import Sequence
+
+from jaxtyping import Float, Num
 from torch import Tensor
 
-from regard.layers.attention import project_source
+from regard.layers.attention import KeyValueCache, project_source
 from regard.layers.fronts import TokenFront
 from regard.layers.patches import PatchFront
 from regard.models.blocks import (
     attention_layers,
-    begin_decoder,
     causal_mask,
     decoder_blocks,
     encoder_blocks,
@@ -21,16 +22,13 @@ from regard.models.blocks import (
     relative_bias,
     rotary_positions,
     run_encoder,
-    step_decoder,
 )
 from regard.models.config import TransformerConfig
-from regard.models.network import EncoderDecoder, StepRecord
-from regard.models.prepared import SharedState
-from regard.models.state import TransformerState
+from regard.models.source_decoder import SourceDecoder
 from regard.ops.probe import Probe, within
 
 
-class Transformer(EncoderDecoder):
+class Transformer(SourceDecoder):
     """Fronts, encoder, decoder and the projection to the vocabulary."""
 
     def __init__(self, config: TransformerConfig, source: TokenFront | PatchFront, target: TokenFront) -> None:
@@ -44,19 +42,18 @@ class Transformer(EncoderDecoder):
         self.decoder = decoder_blocks(config, rotary, cross=True)
         self.encoder_norm, self.decoder_norm = last_norm(config), last_norm(config)
 
-    def hidden(
-        self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
-    ) -> Float[Tensor, "B T D"]:
-        """The last hidden states, which `project` maps to logits."""
-        states, source_mask = self.encode(source, probe)
-        x = self.target.embed(target_in, probe=within(probe, "decoder"))
-        mask = causal_mask(self.decoder_bias, x)
-        caches = project_source(attention_layers(self.decoder), states)
-        for number, (block, cache) in enumerate(zip(self.decoder, caches, strict=True)):
-            at = within(probe, f"decoder.{number}")
-            x = block(x, mask=mask, source=cache, source_mask=source_mask, probe=at)
-        result: Tensor = self.decoder_norm(x)
-        return result
+    def read(
+        self, source: Num[Tensor, "B *source"], probe: Probe | None = None
+    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"]]:
+        """Encode the source, and project its hidden states for the cross-attention of each block."""
+        states, mask = self.encode(source, probe)
+        return project_source(attention_layers(self.decoder), states), mask
+
+    def target_mask(
+        self, x: Float[Tensor, "R T D"], earlier: int, source_mask: Float[Tensor, "B 1 1 S"]
+    ) -> Float[Tensor, "*mask T _"] | None:
+        """The causal mask, with the bias of relative positions."""
+        return causal_mask(self.decoder_bias, x, earlier)
 
     def encode(
         self, source: Num[Tensor, "B *source"], probe: Probe | None = None
@@ -65,51 +62,3 @@ class Transformer(EncoderDecoder):
         x, real = self.source(source, within(probe, "encoder"))
         x, mask = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
         return self.encoder_norm(x), mask
-
-    def start(
-        self, source: Num[Tensor, "B *source"] | None, prefix: Int[Tensor, "B P"] | None = None
-    ) -> TransformerState | SharedState:
-        """Encode the source and prefill the prefix, once for all steps."""
-        assert source is not None, "an encoder-decoder needs a source"
-        states, source_mask = self.encode(source)
-        projected = project_source(attention_layers(self.decoder), states)
-        caches = tuple((keys.contiguous(), values.contiguous()) for keys, values in projected)  # read at every step
-        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source)), 0)
-        if prefix is not None and prefix.shape[1]:
-            state = self._extend(prefix, state, 1, None)[1]
-        prepared = self.prepared(self.decoder, self.decoder_norm) if self.decoder_bias is None else None
-        return state if prepared is None else prepared.begin_with_source(state.decoder.mixers, caches, source_mask)
-
-    def step(
-        self, tokens: Int[Tensor, "B k"], state: TransformerState | SharedState, record: bool = False
-    ) -> tuple[Float[Tensor, "B k V"], TransformerState | SharedState, StepRecord | None]:
-        """Feed one token per hypothesis. Returns the logits of the next, the new state and the attention."""
-        if isinstance(state, SharedState):
-            if not record:
-                x = self.target.embed(tokens.reshape(-1, 1), state.caches.length)[:, 0]
-                x, longer = state.prepared.step(x, state)
-                return self.project_step(x, state.prepared).view(*tokens.shape, -1), longer, None
-            plain = state.plain()  # it has attention weights to show
-            assert isinstance(plain, TransformerState)
-            state = plain
-        probe = Probe(f"*.{len(self.decoder) - 1}.cross.weights") if record else None
-        x, new = self._extend(tokens.reshape(-1, 1), state, tokens.shape[1], probe)
-        seen = None if probe is None else StepRecord(probe[next(iter(probe))].mean(dim=1))
-        return self.project(self.decoder_norm(x.view(*tokens.shape, -1))), new, seen
-
-    def _extend(
-        self, tokens: Int[Tensor, "R T"], state: TransformerState, hypotheses: int, probe: Probe | None
-    ) -> tuple[Float[Tensor, "R T D"], TransformerState]:
-        """Feed more tokens after those of the state. Returns their hidden states and the new state."""
-        x = self.target.embed(tokens, state.length)
-        x, decoder = step_decoder(
-            self.decoder,
-            x,
-            state.decoder,
-            hypotheses,
-            mask=causal_mask(self.decoder_bias, x, state.length),
-            source=state.source,
-            source_mask=state.source_mask,
-            probe=probe,
-        )
-        return x, TransformerState(state.source, state.source_mask, decoder, state.length + tokens.shape[1])

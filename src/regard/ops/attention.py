@@ -3,7 +3,8 @@
 `attend` returns only the context and is the fastest. `attention_weights` returns the weights, to inspect or change them. A parity test
 compares the two. Positions, projections and heads are in `layers.attention`.
 
-Shapes: T queries, S keys, q and k their widths, v value width; leading dimensions (batch, heads) are carried along.
+Shapes: T queries, S keys, q and k their widths, v value width; leading dimensions (batch, heads) are carried along. Of attention to
+two parts: B sentences, k hypotheses each, R = B k rows, H heads, N keys of a row itself.
 """
 
 import torch
@@ -109,3 +110,68 @@ def probed_attention(
     scores = probe.see("masked", masked(probe.see("scores", score(query, keys)), mask=mask, causal=causal))
     weights = probe.see("weights", _softmax(scores))
     return probe.see("context", weights.to(values.dtype) @ values), weights
+
+
+def attend_to_both(
+    query: Float[Tensor, "R H T q"],
+    source: tuple[Float[Tensor, "B H S k"], Float[Tensor, "B H S v"]],
+    own: tuple[Float[Tensor, "R H N k"], Float[Tensor, "R H N v"]],
+    *,
+    mask: Float[Tensor, "#R #H T S+N"],
+    score: ScoreFunction = scaled_dot,
+    look: Probe | None = None,
+    past: Probe | None = None,
+) -> Float[Tensor, "R H T v"]:
+    """Attention under one softmax to keys and values of a source and to one's own.
+
+    A sentence has its source once, however many rows it has. `look` is shown what concerns the source, `past` the rest: their weights
+    together sum to 1, and their contexts add up.
+    """
+    parts = [
+        _masked_part(query, keys, part_mask, score, probe)
+        for keys, part_mask, probe in zip(
+            (source[0], own[0]), mask.split([source[0].shape[2], own[0].shape[2]], dim=-1), (look, past), strict=True
+        )
+    ]
+    weights = _softmax(torch.cat(parts, dim=-1)).to(query.dtype).split([part.shape[-1] for part in parts], dim=-1)
+    return _part_context(weights[0], source[1], look) + _part_context(weights[1], own[1], past)
+
+
+def _masked_part(
+    query: Float[Tensor, "R H T q"],
+    keys: Float[Tensor, "_ H n k"],
+    mask: Float[Tensor, "#R #H T n"],
+    score: ScoreFunction,
+    probe: Probe | None,
+) -> Float[Tensor, "R H T n"]:
+    rows = len(query)
+    if probe is not None:
+        query, keys = probe.see("query", query), probe.see("keys", keys)
+    scores = _by_rows(score(_by_sentence(query, len(keys)), keys), rows)
+    if probe is None:
+        return scores + mask
+    return probe.see("masked", probe.see("scores", scores) + mask)
+
+
+def _part_context(
+    weights: Float[Tensor, "R H T n"], values: Float[Tensor, "_ H n v"], probe: Probe | None
+) -> Float[Tensor, "R H T v"]:
+    rows = len(weights)
+    if probe is not None:
+        weights, values = probe.see("weights", weights), probe.see("values", values)
+    context = _by_rows(_by_sentence(weights, len(values)) @ values, rows)
+    return context if probe is None else probe.see("context", context)
+
+
+def _by_sentence(x: Float[Tensor, "R H T n"], sentences: int) -> Float[Tensor, "B H kT n"]:
+    """All rows of a sentence as its queries."""
+    if len(x) == sentences:
+        return x
+    return x.unflatten(0, (sentences, -1)).transpose(1, 2).flatten(2, 3)
+
+
+def _by_rows(x: Float[Tensor, "B H kT n"], rows: int) -> Float[Tensor, "R H T n"]:
+    """The inverse of `_by_sentence`."""
+    if len(x) == rows:
+        return x
+    return x.unflatten(2, (rows // len(x), -1)).transpose(1, 2).flatten(0, 1)

@@ -17,8 +17,8 @@ from torch.nn.utils import get_total_norm
 from regard.training.events import PartNorms
 
 INPUT_TO_OUTPUT = (
-    *("embedding", "source.embedding", "source.positions", "encoder_bias", "encoder", "encoder_norm", "bridge"),
-    *("target.embedding", "target.positions", "decoder_bias", "decoder", "decoder_norm", "output"),
+    *("embedding", "source.embedding", "source.segment", "source.positions", "encoder_bias", "encoder", "encoder_norm", "bridge"),
+    *("target.embedding", "target.segment", "target.positions", "decoder_bias", "decoder", "decoder_norm", "output"),
 )
 FRONTS = ("source", "target")
 LAST_NORMS = ("encoder_norm", "decoder_norm")

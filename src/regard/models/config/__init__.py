@@ -23,6 +23,7 @@ from regard.models.config.transformer import (
     CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
+    PrefixConfig,
     TransformerBase,
     TransformerConfig,
     TransformerPairBase,
@@ -55,6 +56,7 @@ __all__ = [  # the tables and what they hold
     "ModelConfig",
     "NLinearConfig",
     "PatchConfig",
+    "PrefixConfig",
     "RecurrentBase",
     "RecurrentConfig",
     "RecurrentPairBase",
@@ -66,7 +68,11 @@ __all__ = [  # the tables and what they hold
     "VisionConfig",
 ]
 
-TRANSLATORS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
+TRANSLATORS: dict[str, type[ModelConfig]] = {
+    "transformer": TransformerConfig,
+    "recurrent": RecurrentConfig,
+    "prefix": PrefixConfig,
+}
 """The networks that translate, by `model.kind`; the first is the default."""
 
 LANGUAGE_MODELS: dict[str, type[ModelConfig]] = {

@@ -26,6 +26,11 @@ class ModelConfig(Settings):
         """The longest sequence that there are positions for, end mark included; None: any."""
         return None
 
+    @property
+    def needs_joint_vocabulary(self) -> bool:
+        """Whether source and target must have one vocabulary."""
+        return False
+
 
 class SizedConfig(ModelConfig):
     """The settings of a network whose preset fills the sizes that are not given."""

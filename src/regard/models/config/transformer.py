@@ -23,7 +23,7 @@ class TransformerBase(MixerSettings):
 
     presets = PRESETS["transformer"]
 
-    kind: Literal["transformer"] = "transformer"
+    kind: Literal["transformer", "prefix"] = "transformer"
     """Which network."""
     preset: Literal["tiny", "tiny-deep", "small", "base"] = "tiny"
     """The size that fills whatever of layers, width, heads and feed_forward is not given."""
@@ -158,6 +158,8 @@ class TransformerBase(MixerSettings):
 class TransformerPairBase(TransformerBase):
     """The settings of a Transformer with an encoder and a decoder."""
 
+    kind: Literal["transformer"] = "transformer"
+    """Which network."""
     encoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Blocks in the encoder, where it differs from `layers`."""
     decoder_layers: int | None = Field(default=None, ge=1, le=64)
@@ -223,9 +225,51 @@ class CaptionerConfig(PatchSettings, TransformerConfig):
             )
 
 
+class PrefixConfig(TransformerBase):
+    """A prefix language model: one stack that reads the source in both directions and writes the target after it."""
+
+    presets = PRESETS["prefix"]
+
+    kind: Literal["prefix"] = "prefix"
+    """Which network."""
+    preset: Literal["tiny", "small", "base"] = "tiny"
+    """The size that fills whatever of layers, width, heads and feed_forward is not given."""
+    layers: int = Field(default=10, ge=1, le=64)
+    """Blocks of the stack, which source and target share."""
+    tie: bool = True
+    """One matrix for the embedding, which source and target share, and the output."""
+
+    @model_validator(mode="after")
+    def _check_masked(self) -> "PrefixConfig":
+        other = next((name for name in self.mixers[1] if name != "attention"), None)
+        if other is not None:
+            raise ValueError(
+                f"model.mixer {other!r} cannot be masked as model.kind 'prefix' needs it, all of the source and the past of the target; "
+                "set it to 'attention', or model.kind to 'transformer'"
+            )
+        return self
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Blocks of an encoder, which there is not, and of the stack."""
+        return 0, self.layers
+
+    @property
+    def cross_attention_layers(self) -> int:
+        """Layers that attend to the source: all."""
+        return self.layers
+
+    @property
+    def needs_joint_vocabulary(self) -> bool:
+        """Whether source and target must have one vocabulary: they have one embedding."""
+        return True
+
+
 class LanguageTransformerConfig(TransformerBase):
     """A decoder-only Transformer: a language model."""
 
+    kind: Literal["transformer"] = "transformer"
+    """Which network."""
     decoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Blocks of the decoder, where it differs from `layers`."""
     tie: bool = True
@@ -240,6 +284,8 @@ class LanguageTransformerConfig(TransformerBase):
 class ClassifierTransformerConfig(TransformerBase):
     """The encoder of a Transformer with a head for labels."""
 
+    kind: Literal["transformer"] = "transformer"
+    """Which network."""
     encoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Blocks of the encoder, where it differs from `layers`."""
     pooling: Literal["mean", "max", "class"] = "mean"

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.bundle.config import AlignmentConfig, TextBundleSettings
 from regard.data.config import PairData
-from regard.models.config import TRANSLATORS, ModelConfig, TransformerConfig
+from regard.models.config import TRANSLATORS, ModelConfig, TransformerBase, TransformerConfig
 from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
 from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
@@ -33,6 +33,12 @@ class TranslateSettings(RunSettings):
         check_kind(self.model, TRANSLATORS, self.task)
         check_select(self.train.select, self.task)
         check_positions(self.model.reach, self.data.max_length, ["an end mark"])
+        if self.model.needs_joint_vocabulary and not self.text.joint:
+            kind = getattr(self.model, "kind", type(self.model).__name__)
+            raise ValueError(
+                f"text.joint false gives two vocabularies, but model.kind {kind!r} has one embedding for both languages; "
+                "set text.joint = true"
+            )
         return self
 
     @model_validator(mode="after")
@@ -47,7 +53,7 @@ class TranslateSettings(RunSettings):
 
         A recurrent model has one head, which attends before the token is read: there is no shift.
         """
-        given, shift = self.data.alignments is not None, isinstance(self.model, TransformerConfig)
+        given, shift = self.data.alignments is not None, isinstance(self.model, TransformerBase)
         return aligned_head(self.train, given, self.model.cross_attention_layers, shift=shift)
 
 
@@ -68,10 +74,19 @@ class TranslateBundle(TextBundleSettings):
         for layer in [] if self.alignment is None else self.alignment.layers:
             if layer >= layers:
                 raise ValueError(f"alignment.layer {layer} is not among the {layers} decoder layers that attend")
-        most = self.model.heads if isinstance(self.model, TransformerConfig) else 1
+        most = self.model.heads if isinstance(self.model, TransformerBase) else 1
         for _, head in (self.alignment and self.alignment.heads) or ():
             if head >= most:
                 raise ValueError(f"alignment.heads names head {head}, which is not among the {most} heads of a layer")
+        return self
+
+    @model_validator(mode="after")
+    def _check_vocabulary(self) -> Self:
+        sizes = self.vocabulary
+        if self.model.needs_joint_vocabulary and not (sizes.joint and sizes.source == sizes.target):
+            raise ValueError(
+                f"vocabulary: {sizes.source} and {sizes.target} pieces, joint {sizes.joint}; this network has one table for both languages"
+            )
         return self
 
     @property
