@@ -29,20 +29,21 @@ KINDS: dict[str, dict[str, Any]] = {
     "recurrent": RECURRENT,
     "input feeding": {**RECURRENT, "layers": 2, "input_feeding": True, "score": "general", "cell": "gru"},
     "no attention": {**RECURRENT, "attention": False},
+    "prefix": {**TRANSFORMER, "kind": "prefix"},
 }
 STEPS = 60
 
 
 @cache
-def tokenizers() -> TokenizerPair:
-    return learn_pair(TextConfig.parse({"kind": "bpe", "joint": False, "vocabulary": 320}), lambda: PAIRS)
+def tokenizers(joint: bool = False) -> TokenizerPair:
+    return learn_pair(TextConfig.parse({"kind": "bpe", "joint": joint, "vocabulary": 320}), lambda: PAIRS)
 
 
 @cache
 def trained_model(kind: str = "transformer") -> Translator:
     """In float64, so that two ways of computing one number agree."""
     config = TRANSLATORS[KINDS[kind].get("kind", "transformer")].parse({**KINDS[kind], "dropout": 0.0})
-    pair = tokenizers()
+    pair = tokenizers(joint=kind == "prefix")  # which has one embedding
     with torch.random.fork_rng():
         torch.manual_seed(3 if kind == "no attention" else 5)  # draws whose path of integrated gradients is smooth
         network = build_translator(

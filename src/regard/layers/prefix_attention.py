@@ -3,7 +3,7 @@
 A source attends to all of itself. A target attends to all of its source and to its own past, with the same weights and under one softmax:
 self-attention and cross-attention in one. So the source is read once, and its keys and values serve every step.
 
-Shapes: B sentences, R = B k rows for k hypotheses of each, S source, T new target positions, t earlier ones, D width, H heads, d head width.
+Shapes: B sentences, R = B k rows for k hypotheses of each, S source, T new target positions, t earlier ones, D width, H heads.
 """
 
 import torch
@@ -13,7 +13,10 @@ from torch import Tensor
 from regard.layers.attention import SHOWN, KeyValueCache, SelfAttention
 from regard.layers.mixer import MixerState
 from regard.ops.attention import attend, attend_to_both
-from regard.ops.probe import Probe, within
+from regard.ops.probe import Probe
+
+TOGETHER = ("joined", "output")
+"""What a probe can capture of both parts together, the source and the past: `decoder.0.both.output`."""
 
 
 class PrefixAttention(SelfAttention):
@@ -34,7 +37,7 @@ class PrefixAttention(SelfAttention):
         earlier: MixerState,
         mask: Float[Tensor, "R #H T _"],
         probe: Probe | None = None,
-    ) -> tuple[Float[Tensor, "R T D"], KeyValueCache]:
+    ) -> tuple[Float[Tensor, "R T D"], MixerState]:
         """Attention of T new positions to the source, to earlier ones and to themselves. Returns the output and the extended cache.
 
         mask: of the S columns of the source, then of t + T of the target. The probe is that of the block.
@@ -46,18 +49,20 @@ class PrefixAttention(SelfAttention):
         if first:
             keys, values = torch.cat([earlier_keys, keys], dim=2), torch.cat([earlier_values, values], dim=2)
         own = keys, values
-        of_source, of_past = within(probe, "cross"), within(probe, "self")
-        if of_source is not None and of_past is not None and _wanted(of_source, of_past):
+        if probe is not None and _wanted(probe):
+            of_source, of_past, of_both = (probe.within(part) for part in ("cross", "self", "both"))
             self.show_value_norms(source[1], of_source)
             self.show_value_norms(values, of_past)
-        elif len(x) == len(source[0]):
+            context = attend_to_both(query, source, own, mask=mask, score=self.compare, look=of_source, past=of_past)
+            return self.output_of(context, of_both), own
+        if len(x) == len(source[0]):
             both = [torch.cat([theirs, ours], dim=2) for theirs, ours in zip(source, own, strict=True)]
             return self.output_of(attend(query, *both, score=self.compare, mask=mask)), own
-        context = attend_to_both(query, source, own, mask=mask, score=self.compare, look=of_source, past=of_past)
-        return self.output_of(context, of_past), own
+        return self.output_of(attend_to_both(query, source, own, mask=mask, score=self.compare)), own
 
 
-def _wanted(of_source: Probe, of_past: Probe) -> bool:
-    """Whether a probe wants something of the attention. What both parts share is shown with the past."""
-    parts = [name for name in SHOWN if name not in ("joined", "output")]
-    return any(map(of_past.wants, SHOWN)) or any(map(of_source.wants, parts))
+def _wanted(probe: Probe) -> bool:
+    """Whether a probe wants something of the attention: of a part, or of what both parts make together."""
+    names = [f"both.{name}" for name in TOGETHER]
+    names += [f"{part}.{name}" for part in ("cross", "self") for name in SHOWN if name not in TOGETHER]
+    return any(map(probe.wants, names))

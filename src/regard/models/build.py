@@ -61,7 +61,7 @@ def _translator(
 
 
 def _prefix(config: PrefixConfig, source_vocabulary: int, target_vocabulary: int, joint: bool) -> EncoderDecoder:
-    assert joint and source_vocabulary == target_vocabulary, "settings refuse two vocabularies"
+    assert joint, "settings refuse two vocabularies"
     target = token_front(config, token_embedding(target_vocabulary, config.width), segment=True)
     source = token_front(config, target.embedding, segment=True)
     source.positions, source.norm = target.positions, target.norm

@@ -4,12 +4,12 @@ The sequence is [source </s> target]. Its mask lets the source see all of the so
 
     O = softmax(Q K^T / sqrt(d) + M) V,    M_ij = 0 where j is a source token, or a target token not after i, if i is of the target.
 
-No source position depends on the target. So the source is read alone, bidirectionally, and then the target with the keys and values of the
-source in front of its own: the same numbers as of one sequence, without the part of the mask that is closed. Positions of the target begin
-again at 0: words that translate each other are near each other whatever the length of the source, and padding between the two moves nothing.
-A vector for each segment tells them apart.
+No source position depends on the target. So the source is read alone, bidirectionally, and then the target with the keys and values of
+the source in front of its own: the numbers of one sequence, without the part of the mask that is closed. Positions of the target begin
+again at 0. Words that translate each other are then at about the same position, whatever the length of the source, and padding between
+the two moves nothing. A vector for each segment tells them apart.
 
-Shapes: B batch, S source, R rows, T target, D width, H heads, K = earlier + T.
+Shapes: B batch, S source, R rows, T target, D width, H heads.
 """
 
 from collections.abc import Sequence
@@ -51,14 +51,16 @@ class PrefixTransformer(SourceDecoder):
 
     def target_mask(
         self, x: Float[Tensor, "R T D"], earlier: int, source_mask: Float[Tensor, "B 1 1 S"]
-    ) -> Float[Tensor, "R _ T S+K"]:
+    ) -> Float[Tensor, "R _ T _"]:
         """The target's rows of the mask: the columns of the source, then its own."""
         rows, new = x.shape[:2]
         past = additive(causal(new, earlier + new, x.device), x.dtype)
         both = [source_mask.repeat_interleave(rows // len(source_mask), dim=0), past]
         if self.decoder_bias is not None:
             widths = [source_mask.shape[-1], earlier + new]
-            both = [part + self.decoder_bias.between(earlier, new, width) for part, width in zip(both, widths, strict=True)]
+            both = [
+                part + self.decoder_bias.between(earlier, new, width) for part, width in zip(both, widths, strict=True)
+            ]
         heads = both[0].shape[1]
         return torch.cat([part.expand(rows, heads, new, -1) for part in both], dim=3)
 

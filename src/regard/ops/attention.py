@@ -117,7 +117,7 @@ def attend_to_both(
     source: tuple[Float[Tensor, "B H S k"], Float[Tensor, "B H S v"]],
     own: tuple[Float[Tensor, "R H N k"], Float[Tensor, "R H N v"]],
     *,
-    mask: Float[Tensor, "#R #H T S+N"],
+    mask: Float[Tensor, "#R #H T _"],
     score: ScoreFunction = scaled_dot,
     look: Probe | None = None,
     past: Probe | None = None,
@@ -127,14 +127,11 @@ def attend_to_both(
     A sentence has its source once, however many rows it has. `look` is shown what concerns the source, `past` the rest: their weights
     together sum to 1, and their contexts add up.
     """
-    parts = [
-        _masked_part(query, keys, part_mask, score, probe)
-        for keys, part_mask, probe in zip(
-            (source[0], own[0]), mask.split([source[0].shape[2], own[0].shape[2]], dim=-1), (look, past), strict=True
-        )
-    ]
-    weights = _softmax(torch.cat(parts, dim=-1)).to(query.dtype).split([part.shape[-1] for part in parts], dim=-1)
-    return _part_context(weights[0], source[1], look) + _part_context(weights[1], own[1], past)
+    width = source[0].shape[2]
+    theirs = _masked_part(query, source[0], mask[..., :width], score, look)
+    ours = _masked_part(query, own[0], mask[..., width:], score, past)
+    weights = _softmax(torch.cat([theirs, ours], dim=-1)).to(query.dtype)
+    return _part_context(weights[..., :width], source[1], look) + _part_context(weights[..., width:], own[1], past)
 
 
 def _masked_part(
@@ -167,11 +164,12 @@ def _by_sentence(x: Float[Tensor, "R H T n"], sentences: int) -> Float[Tensor, "
     """All rows of a sentence as its queries."""
     if len(x) == sentences:
         return x
-    return x.unflatten(0, (sentences, -1)).transpose(1, 2).flatten(2, 3)
+    return x.reshape(sentences, -1, *x.shape[1:]).transpose(1, 2).flatten(2, 3)
 
 
 def _by_rows(x: Float[Tensor, "B H kT n"], rows: int) -> Float[Tensor, "R H T n"]:
     """The inverse of `_by_sentence`."""
     if len(x) == rows:
         return x
-    return x.unflatten(2, (rows // len(x), -1)).transpose(1, 2).flatten(0, 1)
+    sentences, heads, _, width = x.shape
+    return x.reshape(sentences, heads, rows // sentences, -1, width).transpose(1, 2).flatten(0, 1)

@@ -1,6 +1,6 @@
 """Masks as boolean tensors: True where a query may attend to a key.
 
-Shapes: B batch, S keys (of a prefix: source tokens), T queries, K keys of a target.
+Shapes: B batch, S keys, T queries.
 """
 
 import torch
@@ -19,15 +19,6 @@ def causal(queries: int, keys: int, device: torch.device | None = None) -> Bool[
     The lectures' mask M (0 where j <= i, minus infinity elsewhere) before it is added to the scores.
     """
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(diagonal=keys - queries)
-
-
-def after_source(real: Bool[Tensor, "B S"], queries: int, keys: int) -> Bool[Tensor, "B T S+K"]:
-    """The target's rows of the mask of a prefix language model (Dong et al. 2019): all of the source, and the target's own past.
-
-    real: the source tokens that are no padding. The last query is aligned with the last key.
-    """
-    past = causal(queries, keys, real.device)
-    return torch.cat([real[:, None].expand(-1, queries, -1), past.expand(len(real), -1, -1)], dim=2)
 
 
 def additive(allowed: Bool[Tensor, "*shape"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "*shape"]:

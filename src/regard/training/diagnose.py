@@ -17,7 +17,16 @@ from torch.nn.utils import get_total_norm
 from regard.training.events import PartNorms
 
 INPUT_TO_OUTPUT = (
-    *("embedding", "source.embedding", "source.segment", "source.positions", "encoder_bias", "encoder", "encoder_norm", "bridge"),
+    *(
+        "embedding",
+        "source.embedding",
+        "source.segment",
+        "source.positions",
+        "encoder_bias",
+        "encoder",
+        "encoder_norm",
+        "bridge",
+    ),
     *("target.embedding", "target.segment", "target.positions", "decoder_bias", "decoder", "decoder_norm", "output"),
 )
 FRONTS = ("source", "target")

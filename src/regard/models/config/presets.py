@@ -35,8 +35,9 @@ PRESETS: dict[str, dict[str, dict[str, int]]] = {
 }
 """`base` is the lectures' size (Vaswani et al. 2017, table 3) and that of Luong et al. 2015; a Transformer's `tiny` is that of Wu et al.
 2021 for Multi30k. A decoder takes a step for each token and an encoder one for a sentence, so `tiny-deep`, nine blocks under two, is
-fast (Kasai et al. 2021). A prefix language model has as many weights as the Transformer of the same name. A Vision Transformer's `base` is that of Dosovitskiy et al. 2021, its `small` near CCT-7 (Hassani et al. 2021).
-A forecaster's `tiny` and `base` are PatchTST's sizes for its small and its large data sets (Nie et al. 2023)."""
+fast (Kasai et al. 2021). A prefix language model has about as many weights as the Transformer of the same name. A Vision Transformer's
+`base` is that of Dosovitskiy et al. 2021, its `small` near CCT-7 (Hassani et al. 2021). A forecaster's `tiny` and `base` are PatchTST's
+sizes for its small and its large data sets (Nie et al. 2023)."""
 
 SIZES = frozenset(size for kind in PRESETS.values() for preset in kind.values() for size in preset)
 """Every setting that a preset decides."""

@@ -239,15 +239,17 @@ class PrefixConfig(TransformerBase):
     tie: bool = True
     """One matrix for the embedding, which source and target share, and the output."""
 
-    @model_validator(mode="after")
-    def _check_masked(self) -> "PrefixConfig":
-        other = next((name for name in self.mixers[1] if name != "attention"), None)
+    @model_validator(mode="before")
+    @classmethod
+    def _check_masked(cls, values: Any) -> Any:
+        names = listed(values.get("mixer")) if isinstance(values, dict) else ()
+        other = next((name for name in names if name != "attention" and name in MIXER_TRAITS), None)
         if other is not None:
             raise ValueError(
                 f"model.mixer {other!r} cannot be masked as model.kind 'prefix' needs it, all of the source and the past of the target; "
                 "set it to 'attention', or model.kind to 'transformer'"
             )
-        return self
+        return values
 
     @property
     def depth(self) -> tuple[int, int]:
