@@ -36,13 +36,14 @@ few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 
 
 def bundles(home: Path) -> dict[str, Path]:
-    """A bundle of each kind: a translator, a bag, a recurrent classifier and a counted language model."""
+    """A bundle of each kind: two translators, a bag, a recurrent classifier and a counted language model."""
     tokenizers = learn_single(OneTextConfig(kind="bpe", vocabulary=300), TEXTS)
     size = len(tokenizers.source.vocabulary)
     sizes = {"vocabulary": {"source": size, "target": size, "joint": True}}
     head = {"labels": ["a", "b"]}
     configs: dict[str, Any] = {
         "translator": TranslateBundle.parse({"model": SMALL, "alignment": {"heads": [[0, 1]]}, **sizes}),
+        "prefix": TranslateBundle.parse({"model": {**SMALL, "kind": "prefix"}, **sizes}),
         "bag": ClassifyBundle.parse({"model": {"kind": "bag", "ngrams": 2, "buckets": 8}, **sizes, **head}),
         "recurrent": ClassifyBundle.parse({"model": {"kind": "recurrent", "width": 4}, **sizes, **head}),
         "markov": GenerateBundle.parse({"model": {"kind": "markov", "order": 2}, "texts": {"context": 9}, **sizes}),
@@ -110,7 +111,7 @@ def mutated(data: st.DataObject, value: Any, depth: int = 0) -> Any:
     return data.draw(ODD)
 
 
-@pytest.mark.parametrize("kind", ["translator", "bag", "recurrent", "markov"])
+@pytest.mark.parametrize("kind", ["translator", "prefix", "bag", "recurrent", "markov"])
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
 @few
 @given(st.data())

@@ -107,6 +107,7 @@ def test_the_tokenizer_reads_and_writes_any_text_as_ours(kind: str, tmp_path: Pa
         ({"norm": "pre", "joint": False}, "train with text.joint = true"),
         ({"text": "word"}, "train with text.kind = 'bpe'"),
         ({"kind": "recurrent"}, "train with model.kind = 'transformer'"),
+        ({"kind": "prefix"}, "train with model.kind = 'transformer'"),
     ],
 )
 def test_what_the_format_lacks_is_refused_with_the_setting_to_train_with(

@@ -270,6 +270,7 @@ def test_large_weights_are_in_a_file_beside_the_graph(tmp_path: Path, monkeypatc
     ("settings", "advice"),
     [
         ({"kind": "recurrent"}, "train with model.kind = 'transformer'"),
+        ({"kind": "prefix"}, "train with model.kind = 'transformer'"),
         ({"mixer": "hyena"}, "train with model.mixer = 'attention'"),
         ({"encoder_mixer": "linformer", "positions": "sinusoidal"}, "train with model.mixer = 'attention'"),
         ({"text": "char"}, "train with text.kind = 'bpe'"),

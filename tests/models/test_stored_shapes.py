@@ -90,6 +90,14 @@ def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: 
 
 
 @settings(max_examples=30, deadline=None)
+@given(transformers(), st.booleans(), st.integers(3, 9))
+def test_prefix_language_models(values: Any, tie: bool, vocabulary: int) -> None:
+    config = TRANSLATORS["prefix"].parse({**values, "mixer": "attention", "tie": tie})
+    network = build_translator(config, vocabulary, vocabulary, True)
+    assert translator_shapes(config, vocabulary, vocabulary, True) == stored(network)
+
+
+@settings(max_examples=30, deadline=None)
 @given(
     transformers(),
     depth,

@@ -13,7 +13,7 @@ from regard.data.pocket.corpus import pocket_split
 from regard.models.build import build_translator
 from regard.models.network import EncoderDecoder
 from regard.models.recurrent import Recurrent
-from regard.models.transformer import Transformer
+from regard.models.source_decoder import SourceDecoder
 from regard.tasks.translate.settings import TranslateBundle
 from regard.text.build import TokenizerPair, learn_pair
 from regard.text.config import TextConfig
@@ -21,6 +21,7 @@ from regard.text.config import TextConfig
 SPLIT = pocket_split(300, 10, 40)
 TEXTS = [pair.french for pair in SPLIT.test]
 SIZES: dict[str, dict[str, int]] = {
+    "prefix": {"layers": 2, "width": 32, "heads": 4, "feed_forward": 48, "max_positions": 90},
     "transformer": {
         "layers": 2,
         "decoder_layers": 1,
@@ -82,6 +83,6 @@ def _last(network: EncoderDecoder) -> nn.Module:
     """Where what is projected comes from."""
     if isinstance(network, Recurrent):
         return network.decoder.readout
-    assert isinstance(network, Transformer)
+    assert isinstance(network, SourceDecoder)
     last = network.decoder_norm  # of a post-norm network there is none
     return network.decoder[-1].around_feed_forward.norm if isinstance(last, nn.Identity) else last

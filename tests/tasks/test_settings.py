@@ -5,6 +5,7 @@ import pytest
 from regard.errors import ConfigError
 from regard.models.config import MIXER_TRAITS, MixerTraits
 from regard.tasks.settings import parse_settings
+from regard.tasks.translate.settings import TranslateBundle
 from regard.training.config import RATES, TrainConfig
 
 
@@ -39,6 +40,20 @@ def test_a_class_token_needs_a_position_too() -> None:
     with pytest.raises(ConfigError, match=r"data\.max_length 20 and an end mark and a class token; raise the one"):
         parse_settings({**values, "model": {**model, "pooling": "class"}})
     assert parse_settings({**values, "model": {**model, "max_positions": 22, "pooling": "class"}}).model.reach == 22
+
+
+@pytest.mark.parametrize("task", ["generate", "classify", "caption"])
+def test_a_prefix_language_model_translates_only(task: str) -> None:
+    with pytest.raises(ConfigError, match=rf"model\.kind 'prefix' cannot do task '{task}'; set model\.kind to 'transf"):
+        parse_settings({"task": task, "model": {"kind": "prefix"}})
+
+
+def test_one_embedding_needs_one_vocabulary() -> None:
+    with pytest.raises(ConfigError, match=r"model\.kind 'prefix' has one embedding.*; set text\.joint = true"):
+        parse_settings({"model": {"kind": "prefix"}, "text": {"joint": False}})
+    sizes = {"vocabulary": {"source": 9, "target": 9, "joint": False}}
+    with pytest.raises(ConfigError, match=r"vocabulary: 9 and 9 pieces, joint False; this network has one table"):
+        TranslateBundle.parse({"model": {"kind": "prefix"}, **sizes})
 
 
 @pytest.mark.parametrize(

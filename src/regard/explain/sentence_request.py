@@ -11,7 +11,7 @@ from regard.explain.requests import Given
 from regard.explain.sentence_figure import check_drawable
 from regard.explain.sentence_page import PICTURES, check_output
 from regard.explain.what_if import Change, parse_head, parse_replacement
-from regard.models.config import TransformerBase
+from regard.models.config import PrefixConfig, TransformerBase
 from regard.tasks.translate.translator import Translator
 
 CHANGES: dict[str, Callable[[str], Change]] = {
@@ -63,12 +63,14 @@ def check_text_output(path: Path) -> None:
         raise ConfigError(f"{path}: only a translation is drawn; write .html or .json")
 
 
-def missing_weights(model: Translator, explanation: Explanation) -> list[str]:
-    """Which layers have no attention weights, because their mixer computes none."""
+def notes_on_weights(model: Translator, explanation: Explanation) -> list[str]:
+    """Which layers have no attention weights, because their mixer computes none; and weights that two parts share."""
     config = None if model.bundle is None else model.bundle.config.model
     if not isinstance(config, TransformerBase):
         return []
     notes = []
+    if isinstance(config, PrefixConfig):
+        notes.append("decoder and cross share one softmax: the weights of a row sum to 1 over both")
     sides: tuple[tuple[AttentionName, tuple[str, ...]], ...]
     sides = ("encoder", config.mixers[0]), ("decoder", config.mixers[1])
     for side, mixers in sides:

@@ -25,7 +25,6 @@ from regard.explain.sentence_request import (
     check_sentence,
     check_text_output,
     explain_sentence,
-    missing_weights,
     sentence_text,
 )
 from regard.explain.text import explain_text
@@ -59,7 +58,7 @@ VERB: dict[str, Explaining] = {
         sentence_text,
         options={name: name for name in ("target", "beam", "alpha", *CHANGES)},
         check=check_sentence,
-        notes=missing_weights,
+        notes=notes_on_weights,
     ),
     "generate": _TEXT,
     "classify": _TEXT,

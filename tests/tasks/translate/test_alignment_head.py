@@ -81,10 +81,12 @@ def test_the_cost_reaches_one_head_and_what_is_below_it(aligned: dict[str, Any],
     )
 
 
-@pytest.mark.parametrize("kind", ["transformer", "recurrent"])
+@pytest.mark.parametrize("kind", ["transformer", "recurrent", "prefix"])
 def test_padding_and_a_second_reading_change_nothing(aligned: dict[str, Any], tmp_path: Path, kind: str) -> None:
     if kind == "recurrent":
         aligned["model"] = {"kind": "recurrent", "width": 16}
+    elif kind == "prefix":
+        aligned = merged(aligned, {"model": {"kind": kind}, "text": {"joint": True}})
     tiny = Tiny(aligned, tmp_path)
     lengths = tiny.prepared.train.source_lengths
     short, long = int(lengths.argmin()), int(lengths.argmax())
@@ -168,6 +170,7 @@ def test_a_run_logs_it_remembers_it_and_resumes_to_the_last_bit(aligned: dict[st
         ({"model": {"layers": 4}, "train": {"alignment_weight": 0}}, None),
         ({"model": {"layers": 4}, "data": {"alignments": None}}, None),
         ({"model": {"kind": "recurrent", "layers": 3}}, (0, False)),
+        ({"model": {"kind": "prefix", "layers": 3}}, (1, True)),
     ],
 )
 def test_which_head(changes: dict[str, Any], head: tuple[int, bool] | None) -> None:

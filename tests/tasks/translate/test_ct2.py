@@ -244,9 +244,10 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("network", "why"),
     [
         ({"kind": "recurrent"}, "it has no networks of model.kind 'recurrent'"),
+        ({"kind": "prefix"}, "it has no networks of model.kind 'prefix'"),
         ({"score": "additive"}, "it has no model.score 'additive', only scaled_dot"),
     ],
-    ids=["recurrent", "additive"],
+    ids=["recurrent", "prefix", "additive"],
 )
 def test_networks_that_it_does_not_have(tmp_path: Path, network: dict[str, Any], why: str) -> None:
     path = random_bundle(tmp_path / "b", **network)
