@@ -25,6 +25,7 @@ from regard.explain.sentence_request import (
     check_sentence,
     check_text_output,
     explain_sentence,
+    notes_on_weights,
     sentence_text,
 )
 from regard.explain.text import explain_text
