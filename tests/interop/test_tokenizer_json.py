@@ -32,7 +32,15 @@ def texts(count: int, seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "form", [{"text": "bpe"}, {"text": "unigram"}, {"text": "char"}, {"text": "bpe", "norm": "post"}], ids=str
+    "form",
+    [
+        {"text": "bpe"},
+        {"text": "unigram"},
+        {"text": "char"},
+        {"text": "bpe", "norm": "post"},
+        *({"text": kind, "reserved": True} for kind in ("bpe", "unigram", "char")),
+    ],
+    ids=str,
 )
 def test_what_regard_exports_comes_back_with_the_same_texts(form: dict[str, Any], tmp_path: Path) -> None:
     path = random_bundle(tmp_path / "b", positions="sinusoidal", ending=4.0, **form)
@@ -42,7 +50,8 @@ def test_what_regard_exports_comes_back_with_the_same_texts(form: dict[str, Any]
     ours, theirs = old.tokenizers.source, new.tokenizers.source
     assert (theirs.kind, theirs.form, theirs.lowercase) == (ours.kind, ours.form, ours.lowercase)
     assert theirs.vocabulary == ours.vocabulary
-    for text in (*texts(2000, 3), "</s> <0x41> <unk>", "\x00a\ufeffb"):
+    assert theirs.vocabulary.reserved == ours.vocabulary.reserved
+    for text in (*texts(2000, 3), "</s> <0x41> <unk>", "a <mask> >>en<<", "\x00a\ufeffb"):
         assert theirs.encode(text) == ours.encode(text)
         assert theirs.decode(ours.encode(text)) == ours.decode(ours.encode(text))
     for name, value in old.network.state_dict().items():

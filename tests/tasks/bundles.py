@@ -35,8 +35,9 @@ SIZES: dict[str, dict[str, int]] = {
 
 
 @cache
-def _tokenizers(joint: bool, kind: str) -> TokenizerPair:
-    config = TextConfig.parse({"kind": kind, "joint": joint, "vocabulary": 400})
+def _tokenizers(joint: bool, kind: str, reserved: bool) -> TokenizerPair:
+    pieces = {"mask": True, "sentinels": 3, "languages": ["en"]} if reserved else {}
+    config = TextConfig.parse({"kind": kind, "joint": joint, "vocabulary": 400, "reserved": pieces})
     return learn_pair(config, lambda: [(pair.french, pair.english) for pair in SPLIT.train])
 
 
@@ -47,11 +48,15 @@ def random_bundle(
     joint: bool = True,
     ending: float = 1.5,
     text: str = "bpe",
+    reserved: bool = False,
     languages: dict[str, str] | None = None,
     **model: Any,
 ) -> Path:
-    """A bundle at `path`. ending: added to the logit of the end mark, at any step. text: the kind of the tokenizers."""
-    tokenizers = _tokenizers(joint, text)
+    """A bundle at `path`. ending: added to the logit of the end mark, at any step.
+
+    text: the kind of the tokenizers; reserved: whether they have reserved pieces.
+    """
+    tokenizers = _tokenizers(joint, text, reserved)
     sizes = (len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary))
     config = TranslateBundle.parse(
         {
@@ -75,6 +80,9 @@ def random_bundle(
             bias = getattr(_last(network), "bias", None)
             if bias is not None:  # RMS norm has none: its outputs end by chance
                 bias.add_(ending * end / end.square().sum())
+                if reserved:  # so that the outputs have masks
+                    mask = network.output_table()[2]
+                    bias.add_(3.0 * mask / mask.square().sum())
     save_bundle(path, network.state_dict(), config, tokenizers)
     return path
 

@@ -23,15 +23,23 @@ def fields(task: str, kind: str) -> Iterator[tuple[str, str, Any]]:
         choice = choice_of(outer)
         group = choice.table[kind] if choice is not None and table == "model" else type(outer.default)
         if issubclass(group, BaseModel):
-            yield from ((table, name, field) for name, field in group.model_fields.items())
+            yield from within(table, group)
         else:
             yield "", table, outer
+
+
+def within(table: str, group: type[BaseModel]) -> Iterator[tuple[str, str, Any]]:
+    for name, field in group.model_fields.items():
+        if isinstance(field.default, BaseModel):
+            yield from within(f"{table}.{name}", type(field.default))
+        else:
+            yield table, name, field
 
 
 @pytest.mark.parametrize(("task", "kind"), ALL)
 def test_every_setting_is_explained(task: str, kind: str) -> None:
     text = settings_template(task, kind)
-    tables = dict(re.findall(r"(?:^\[(\w+)\]\n)(.*?)(?=^\[|\Z)", text, flags=re.MULTILINE | re.DOTALL))
+    tables = dict(re.findall(r"(?:^\[([\w.]+)\]\n)(.*?)(?=^\[|\Z)", text, flags=re.MULTILINE | re.DOTALL))
     tables[""] = text.split("\n[")[0]
     count = 0
     for table, name, field in fields(task, kind):

@@ -10,7 +10,7 @@ from regard.errors import TextError
 from regard.text.build import learn
 from regard.text.config import TextConfig
 from regard.text.subword import SubwordTokenizer
-from regard.text.vocabulary import BYTE_PIECES, RESERVED
+from regard.text.vocabulary import BYTE_PIECES, FIXED_NAMES
 
 SUBWORDS = ("bpe", "unigram")
 FIVE = ["low lower newest wides", "je suis étudiant", "il m'a entarté", "he hit me with a pie", "I am a student"]
@@ -97,7 +97,7 @@ def learned_from_lines(lines, size, spelled=()):
     model = io.BytesIO()
     told = [line.translate({ord(character): "\t" for character in spelled}) for line in lines]
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([RESERVED.sub("<\t\\1>", line) for line in told]),
+        sentence_iterator=iter([FIXED_NAMES.sub("<\t\\1>", line) for line in told]),
         model_writer=model,
         model_type="bpe",
         vocab_size=size,

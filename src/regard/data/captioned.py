@@ -160,7 +160,7 @@ def prepare_captions(
     key_parts = {
         "format": FORMAT,
         "inputs": {role: [part.source.digest, part.digest] for role, part in parts.items()},
-        "text": text.model_dump(mode="json"),
+        "text": text.key(),
         "size": base_shape or (data.height, data.width, data.colour),
         "fit": data.fit,
         "max_length": data.max_length,

@@ -123,7 +123,7 @@ def prepare_labelled(
         key_parts = {
             "format": FORMAT,
             "inputs": fingerprint,
-            "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
+            "text": text.key("dropout", "joint"),
             "labels_of": data.labels_of,
             "max_length": data.max_length,
             "seed": data.seed if held_out else None,

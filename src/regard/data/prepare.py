@@ -96,7 +96,7 @@ def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: Toke
     key_parts = {
         "format": [FORMAT, CORPUS_FORMAT],
         "inputs": inputs.fingerprint,
-        "text": text.model_dump(mode="json", exclude={"dropout"}),  # dropout acts on batches, not on the encoding
+        "text": text.key("dropout"),  # dropout acts on batches, not on the encoding
         "max_length": data.max_length,
         "seed": data.seed if inputs.validation is None else None,
         "hold_out": [FRACTION, MOST] if inputs.validation is None else None,

@@ -64,7 +64,7 @@ def prepare_texts(
         key_parts = {
             "format": [FORMAT],
             "inputs": fingerprint,
-            "text": text.model_dump(mode="json", exclude={"dropout", "joint"}),
+            "text": text.key("dropout", "joint"),
             "documents": data.documents,
             **tokenizers_fingerprint(base_tokenizers),
             **({"tiny": TINY} if tiny else {}),

@@ -75,12 +75,13 @@ class OwnPieces:
     content: bytes
 
     def tokenizer(self, record: VocabularyRecord) -> Tokenizer:
+        reserved = record.pieces[2 : record.pieces.index(BYTE_PIECES[0])]  # between the marks and the bytes
         try:
             if self.kind == "char":
-                first = len(BYTE_PIECES) + 3  # behind the end mark, the unknown mark, the bytes and the space
-                made: Tokenizer = CharTokenizer(record.pieces[first:-1], self.form, self.lowercase)
+                first = len(BYTE_PIECES) + 3 + len(reserved)  # behind the marks, the bytes and the space
+                made: Tokenizer = CharTokenizer(record.pieces[first:-1], self.form, self.lowercase, reserved)
             else:
-                made = SubwordTokenizer(self.content, self.kind, self.form, self.lowercase)
+                made = SubwordTokenizer(self.content, self.kind, self.form, self.lowercase, reserved)
         except TextError as error:
             raise BundleError(f"{self.path}: {error}; export the model again") from None
         if made.vocabulary.pieces != record.pieces:

@@ -12,7 +12,7 @@ from regard.errors import BundleError
 from regard.interop.sentencepiece import scored_pieces, spm_of
 from regard.text.normalise import SPACE_MARK
 from regard.text.tokenizer import Tokenizer
-from regard.text.vocabulary import END, PAD, RESERVED, UNKNOWN, Vocabulary
+from regard.text.vocabulary import END, FIXED_NAMES, PAD, UNKNOWN, Vocabulary
 
 _DROPPED = r"[\x{00}-\x{08}\x{0e}-\x{1b}\x{7f}-\x{84}\x{86}-\x{9f}\x{feff}]"
 _SPACES = (
@@ -29,6 +29,7 @@ def tokenizer_json(tokenizer: Tokenizer, *, language_model: bool = False) -> dic
     pieces = tokenizer.vocabulary.pieces
     marks_first = tokenizer.kind != "char"  # a space mark before the first word too
     special = [(Vocabulary.EOS, END), (Vocabulary.UNK, UNKNOWN)]
+    special += [(index, name) for name, index in tokenizer.vocabulary.reserved.names.items()]
     mark, place = (UNKNOWN, Vocabulary.UNK) if language_model else (END, Vocabulary.EOS)
     if language_model:
         pieces = pieces[:-1]
@@ -144,7 +145,7 @@ def _merges(tokenizer: Tokenizer) -> list[list[str]]:
     model = spm_of(tokenizer)
     assert model is not None
     scored = scored_pieces(model)
-    known = {piece for piece in scored.pieces if not RESERVED.fullmatch(piece)}
+    known = {piece for piece in scored.pieces if not FIXED_NAMES.fullmatch(piece)} - tokenizer.vocabulary.silent
     ranked = sorted((-score, index) for index, score in enumerate(scored.scores))
     return [
         [piece[:cut], piece[cut:]]

@@ -258,7 +258,7 @@ def _exported(file: _File, form: Form, lowercase: bool, marks_first: bool) -> Fo
             scores,
             model,
             unknown=Vocabulary.UNK,
-            controls=(Vocabulary.EOS,),
+            controls=(Vocabulary.EOS, *range(Vocabulary.UNK + 1, own.index(BYTE_PIECES[0]))),
             byte_pieces=BYTE_PIECES,
             collapse_spaces=False,
         )

@@ -125,10 +125,23 @@ def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
         )
     given = settings.model_dump(mode="json")
     own["data"] = {name: value for name, value in own.get("data", {}).items() if name in base.config.fixed_data}
+    _refuse_missing_pieces(settings, base, start)
     for table in ("data", "text", "model"):
         for name, expected in own.get(table, {}).items():
             if name not in FREE and given[table].get(name) != expected:
                 raise _refusal(start, f"{table}.{name}", given[table].get(name), expected)
+
+
+def _refuse_missing_pieces(settings: RunSettings, base: OpenBundle, start: str) -> None:
+    """Refuse reserved pieces that the vocabulary of the base model has not."""
+    text = getattr(settings, "text", None)
+    if isinstance(text, OneTextConfig):
+        missing = next((name for name in text.reserved.names if name not in base.tokenizers.source.vocabulary), None)
+        if missing is not None:
+            raise ConfigError(
+                f"text.reserved: training starts from {start}, whose vocabulary has no piece {missing!r}; "
+                "leave it out, or train the base with it"
+            )
 
 
 def _refusal(start: str, name: str, value: Any, expected: Any) -> ConfigError:

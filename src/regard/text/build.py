@@ -23,6 +23,7 @@ from regard.text.config import LEARNED, Kind, OneTextConfig, TextConfig
 from regard.text.imported import PIECES_SUFFIX, ImportedSentencePiece, VocabularyRecord
 from regard.text.marked import MarksRecord, marked, marks_of
 from regard.text.normalise import Form, normalise
+from regard.text.reserved import MASK, is_reserved_name
 from regard.text.subword import FIXED_PIECES, SMALLEST, SubwordTokenizer, learn_subword
 from regard.text.tokenizer import Tokenizer
 from regard.text.word import WordTokenizer, count_words, learn_word
@@ -116,8 +117,9 @@ def save_tokenizers(pair: TokenizerPair, directory: Path) -> None:
         "form": form,
         "lowercase": lowercase,
     }
-    marks = _marks(pair)
-    write_whole(directory / CONFIG_FILE, to_json(settings | ({"marks": marks} if marks else {})))
+    marks, reserved = _marks(pair), _reserved(pair.source)
+    optional = {"marks": marks, "reserved": list(reserved)}
+    write_whole(directory / CONFIG_FILE, to_json(settings | {name: value for name, value in optional.items() if value}))
 
 
 def tokenizers_fingerprint(pair: TokenizerPair | None) -> dict[str, str]:
@@ -129,6 +131,8 @@ def tokenizers_fingerprint(pair: TokenizerPair | None) -> dict[str, str]:
         settings = [name, tokenizer.kind, tokenizer.form, tokenizer.lowercase]
         for part in (json.dumps(settings).encode(), *tokenizer.files().values()):
             digest.update(hashlib.sha256(part).digest())
+    if reserved := _reserved(pair.source):
+        digest.update(json.dumps(reserved).encode())
     marks = _marks(pair)
     if marks:
         digest.update(json.dumps(marks).encode())
@@ -165,14 +169,31 @@ def _marks(pair: TokenizerPair) -> dict[str, Any]:
     return {side: marks.model_dump(mode="json") for side, marks in sides.items() if marks != MarksRecord()}
 
 
+def _reserved(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """The reserved pieces of a learned tokeniser, for `tokenizer.json`. An imported one has them in its own record."""
+    return tuple(tokenizer.vocabulary.reserved.names) if tokenizer.kind in LEARNED else ()
+
+
 def _named(pair: TokenizerPair) -> dict[str, Tokenizer]:
     return {"joint": pair.source} if pair.joint else {"source": pair.source, "target": pair.target}
+
+
+def _require_room(config: OneTextConfig) -> None:
+    """Refuse a vocabulary that the reserved pieces fill."""
+    reserved = len(config.reserved.names)
+    least = (1 if config.kind in ("word", "char") else SMALLEST) + reserved
+    if reserved and config.vocabulary < least:
+        raise TextError(
+            f"text.vocabulary = {config.vocabulary:,}: text.reserved takes {reserved:,} pieces, and {config.kind} needs at least "
+            f"{least - reserved:,} beside them; set text.vocabulary to {least:,} or more, or reserve fewer"
+        )
 
 
 def _learned(config: OneTextConfig, lines: Sequence[str], where: str) -> Tokenizer:
     words = count_words(lines, config.form, config.lowercase)
     if not words:
         raise TextError(f"{where} has no text to learn a tokeniser from; give it at least one line that is not blank")
+    _require_room(config)
     if config.kind not in LEARNED:
         raise TextError(
             f"text.kind = {config.kind!r} comes with a model that `regard import` made, and is not learned; "
@@ -224,11 +245,15 @@ def _settings(files: _Files) -> dict[str, Any]:
     marks = settings.get("marks", {})
     if not isinstance(marks, dict) or not marks.keys() <= {"source", "target"}:
         raise TextError(f"{path}: marks = {json.dumps(marks)} is not the marks of source and target; {_ADVICE}")
-    return {**{key: settings[key] for key in expected}, **{side: marks.get(side, {}) for side in ("source", "target")}}
+    reserved = settings.get("reserved", [])
+    if not isinstance(reserved, list) or not all(isinstance(name, str) and is_reserved_name(name) for name in reserved):
+        raise TextError(f"{path}: reserved = {json.dumps(reserved)} is not a list of names such as {MASK}; {_ADVICE}")
+    sides = {side: marks.get(side, {}) for side in ("source", "target")}
+    return {**{key: settings[key] for key in expected}, **sides, "reserved": tuple(reserved)}
 
 
 def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
-    kind, form, lowercase = settings["kind"], settings["form"], settings["lowercase"]
+    kind, form, lowercase, reserved = (settings[key] for key in ("kind", "form", "lowercase", "reserved"))
     if kind in _IMPORTED:
         return _imported(files, name, kind)
     listed = kind in ("word", "char")
@@ -236,10 +261,10 @@ def _loaded(files: _Files, name: str, settings: dict[str, Any]) -> Tokenizer:
     content: Any = files.strings(file) if listed else files.read(file, MODEL_BYTES)
     try:
         if kind == "word":
-            return WordTokenizer(content, form, lowercase)
+            return WordTokenizer(content, form, lowercase, reserved)
         if kind == "char":
-            return CharTokenizer(content, form, lowercase)
-        return SubwordTokenizer(content, kind, form, lowercase)
+            return CharTokenizer(content, form, lowercase, reserved)
+        return SubwordTokenizer(content, kind, form, lowercase, reserved)
     except TextError as error:
         raise TextError(f"{files.directory / file}: {error}; {_ADVICE}") from None
 

@@ -69,7 +69,7 @@ class ByteBpeTokenizer:
         self._record = record
         pieces, silent = record.pieces, frozenset(record.silent)
         spellings = ["" if piece in silent else _spelling(piece) for piece in pieces]
-        self.vocabulary = Vocabulary(pieces, Marks(pieces[0], pieces[1], pieces[-1]), spellings=spellings)
+        self.vocabulary = Vocabulary(pieces, Marks(pieces[0], pieces[1], pieces[-1]), silent, spellings)
         ids = {piece: index for index, piece in enumerate(pieces) if piece not in silent}
         missing = [Vocabulary.UNK] if record.unknown else []
         self._bytes = [[ids[sign]] if sign in ids else missing for sign in SIGNS]

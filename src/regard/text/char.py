@@ -25,13 +25,17 @@ class CharTokenizer:
     kind = "char"
     keeps_lines = False
 
-    def __init__(self, characters: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> None:
+    def __init__(
+        self, characters: Sequence[str], form: Form = "nfc", lowercase: bool = False, reserved: Sequence[str] = ()
+    ) -> None:
         self.form: Form = form
         self.lowercase = lowercase
         bad = next((item for item in characters if len(item) != 1 or item != normalise(item, "none")), None)
         if bad is not None:
             raise TextError(f"{bad!r} is not one normalised character")
-        self.vocabulary = Vocabulary([END, UNKNOWN, *BYTE_PIECES, SPACE_MARK, *characters, PAD])
+        self.vocabulary = Vocabulary(
+            [END, UNKNOWN, *reserved, *BYTE_PIECES, SPACE_MARK, *characters, PAD], silent=reserved
+        )
         self._ids_of_character = {character: [self.vocabulary.id_of(character)] for character in characters}
         self._space = [self.vocabulary.id_of(SPACE_MARK)]
 
@@ -70,8 +74,9 @@ class CharTokenizer:
 
 def learn_char(config: OneTextConfig, words: Mapping[str, int]) -> CharTokenizer:
     """A tokeniser of the most frequent characters of the counted words."""
-    characters = frequent_characters(words, config.character_coverage, config.vocabulary)
-    return CharTokenizer(characters, config.form, config.lowercase)
+    reserved = config.reserved.names
+    characters = frequent_characters(words, config.character_coverage, config.vocabulary - len(reserved))
+    return CharTokenizer(characters, config.form, config.lowercase, reserved)
 
 
 def frequent_characters(words: Mapping[str, int], coverage: float, limit: int) -> list[str]:

@@ -1,11 +1,12 @@
 """The settings of tokenisation. It knows no corpus and no tokeniser."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from regard.settings import Settings
 from regard.text.normalise import Form
+from regard.text.reserved import ReservedConfig
 
 Kind = Literal["bpe", "unigram", "word", "char", "sentencepiece", "byte_bpe", "wordpiece"]
 LEARNED: tuple[Kind, ...] = ("bpe", "unigram", "word", "char")
@@ -27,6 +28,12 @@ class OneTextConfig(Settings):
     """Share of the text whose characters get a piece of their own; rarer characters are spelled in bytes."""
     sample: int = Field(default=1_000_000, ge=1)
     """Sentences of each language to learn from; a longer corpus is sampled at random, always in the same way."""
+    reserved: ReservedConfig = ReservedConfig()
+
+    def key(self, *unused: str) -> dict[str, Any]:
+        """What tells one encoding of a text from another. `unused`: settings that the caller does not use."""
+        nothing = () if self.reserved.names else ("reserved",)
+        return self.model_dump(mode="json", exclude={*unused, *nothing})
 
 
 class TextConfig(OneTextConfig):

@@ -73,7 +73,7 @@ class BpeDropout:
     def __init__(self, vocabulary: Vocabulary, scores: Sequence[float]) -> None:
         """`scores[i]` is the score of piece i in the sentencepiece model; the padding has none."""
         self._vocabulary = vocabulary
-        apart = {END, UNKNOWN, PAD, *BYTE_PIECES}
+        apart = {END, UNKNOWN, PAD, *BYTE_PIECES, *vocabulary.silent}
         self._ids = {piece: index for index, piece in enumerate(vocabulary.pieces) if piece not in apart}
         order = {
             score: rank for rank, score in enumerate(sorted({scores[i] for i in self._ids.values()}, reverse=True))

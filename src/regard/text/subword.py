@@ -5,6 +5,7 @@ sentencepiece, normalisation is the identity. It opens no files.
 """
 
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from regard.text.char import frequent_characters
 from regard.text.config import Kind, OneTextConfig
 from regard.text.normalise import SPACE_MARK, Form, normalise
 from regard.text.protobuf import check_model
-from regard.text.vocabulary import BYTE_PIECES, PAD, RESERVED, UNKNOWN, Vocabulary
+from regard.text.vocabulary import BYTE_PIECES, FIXED_NAMES, PAD, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,20 +39,25 @@ class SubwordTokenizer:
 
     keeps_lines = False
 
-    def __init__(self, model: bytes, kind: Kind, form: Form = "nfc", lowercase: bool = False) -> None:
-        """`model` is the content of a `.spm` file. A `TextError` says what is wrong with it."""
+    def __init__(
+        self, model: bytes, kind: Kind, form: Form = "nfc", lowercase: bool = False, reserved: Sequence[str] = ()
+    ) -> None:
+        """`model` is the content of a `.spm` file, `reserved` its control pieces. A `TextError` says what is wrong with it."""
         import sentencepiece
 
         self.kind: Kind = kind
         self.form: Form = form
         self.lowercase = lowercase
-        self._model = model
+        self._model, self._reserved = model, tuple(reserved)
         try:
             check_model(model)
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
             pieces = self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
-            self.vocabulary = Vocabulary([*pieces, PAD])
+            self.vocabulary = Vocabulary([*pieces, PAD], silent=reserved)
             sound = all(piece in self.vocabulary for piece in BYTE_PIECES)
+            first = Vocabulary.UNK + 1
+            sound = sound and self.vocabulary.pieces[first : first + len(reserved)] == tuple(reserved)
+            sound = sound and all(map(self._processor.is_control, range(first, first + len(reserved))))
             # Damage that still parses, such as a changed flag, shows in a round trip.
             sound = sound and self.decode(self.encode(_PROBE)) == self.normalise(_PROBE)
         except (RuntimeError, ValueError, KeyError, IndexError) as error:
@@ -60,7 +66,7 @@ class SubwordTokenizer:
             raise TextError("not a sentencepiece model with byte fallback that gives a text back as it was")
 
     def __reduce__(self) -> tuple[Callable[..., "SubwordTokenizer"], tuple[Any, ...]]:
-        return SubwordTokenizer, (self._model, self.kind, self.form, self.lowercase)
+        return SubwordTokenizer, (self._model, self.kind, self.form, self.lowercase, self._reserved)
 
     def normalise(self, text: str) -> str:
         return normalise(text, self.form, self.lowercase)
@@ -110,11 +116,13 @@ def learn_subword(config: OneTextConfig, words: Mapping[str, int], lines: Iterab
     """A tokeniser learned from the counted words of normalised lines (bpe), or from the lines themselves (unigram)."""
     import sentencepiece
 
+    reserved = config.reserved.names
     size = max(config.vocabulary, SMALLEST)
-    in_bytes = _characters_in_bytes(words, config.character_coverage, size - FIXED_PIECES)
+    in_bytes = _characters_in_bytes(words, config.character_coverage, size - FIXED_PIECES - len(reserved))
     # BPE only needs word counts; unigram needs whole lines.
     counted = config.kind == "bpe"
-    training_lines = _word_count_lines(words, in_bytes) if counted else _training_lines(lines, in_bytes)
+    names = _names(reserved)
+    training_lines = _word_count_lines(words, in_bytes, names) if counted else _training_lines(lines, in_bytes, names)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -132,6 +140,7 @@ def learn_subword(config: OneTextConfig, words: Mapping[str, int], lines: Iterab
             unk_id=Vocabulary.UNK,
             bos_id=-1,
             pad_id=-1,
+            control_symbols=list(reserved),
             byte_fallback=True,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
@@ -144,24 +153,29 @@ def learn_subword(config: OneTextConfig, words: Mapping[str, int], lines: Iterab
             f"sentencepiece cannot learn {config.kind} from this corpus of {sum(words.values())} words "
             f"({_first_line(error)}); give it more text, or set kind = 'char'"
         ) from None
-    return SubwordTokenizer(model.getvalue(), config.kind, config.form, config.lowercase)
+    return SubwordTokenizer(model.getvalue(), config.kind, config.form, config.lowercase, reserved)
 
 
-def _word_count_lines(words: Mapping[str, int], in_bytes: set[str]) -> Iterator[str]:
+def _names(reserved: Sequence[str]) -> re.Pattern[str]:
+    """What no learned piece may equal: the fixed pieces and the reserved ones."""
+    return re.compile("|".join([FIXED_NAMES.pattern, *map(re.escape, sorted(reserved, key=len, reverse=True))]))
+
+
+def _word_count_lines(words: Mapping[str, int], in_bytes: set[str], names: re.Pattern[str]) -> Iterator[str]:
     """`word<TAB>count` lines, sentencepiece's input format "tsv"."""
     for word, count in words.items():
-        for part in _training_lines([word], in_bytes):
+        for part in _training_lines([word], in_bytes, names):
             # The tab separates the count here. sentencepiece also takes its own <unk> as a boundary.
             yield f"{part.replace(_BOUNDARY, UNKNOWN)}\t{count}"
 
 
-def _training_lines(lines: Iterable[str], in_bytes: set[str]) -> Iterator[str]:
+def _training_lines(lines: Iterable[str], in_bytes: set[str], names: re.Pattern[str]) -> Iterator[str]:
     """Lines for sentencepiece's trainer: short enough, with a boundary that no piece may cross around characters in bytes."""
     table = dict.fromkeys(map(ord, in_bytes), _BOUNDARY)
     for line in lines:
         rest = line.translate(table) if not in_bytes.isdisjoint(line) else line
         if "<" in rest:
-            rest = RESERVED.sub(rf"<{_BOUNDARY}\1>", rest)  # no learned piece may equal a reserved one
+            rest = names.sub(lambda match: f"{match[0][0]}{_BOUNDARY}{match[0][1:]}", rest)
         while len(rest) > _LONGEST:
             space = rest.rfind(" ", 1, _LONGEST + 1)
             cut = space if space > 0 else _LONGEST

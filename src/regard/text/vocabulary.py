@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from regard.errors import TextError
 from regard.text.normalise import SPACE_MARK, is_dropped, tidy
+from regard.text.reserved import Reserved, found_in
 
 END, UNKNOWN, PAD = "</s>", "<unk>", "<pad>"
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
-RESERVED = re.compile(r"<(/s|unk|pad|0x[0-9A-F]{2})>")  # the same pieces, where they occur in ordinary text
+FIXED_NAMES = re.compile(r"<(/s|unk|pad|0x[0-9A-F]{2})>")  # the same pieces, where they occur in ordinary text
 
 
 class Marks(NamedTuple):
@@ -47,7 +48,10 @@ class Vocabulary:
         silent: Collection[str] = (),
         spellings: Sequence[str] | None = None,
     ) -> None:
-        """silent: pieces that are decoded to nothing. spellings: the text of each piece, where the conventions above do not hold."""
+        """silent: pieces that are no text, such as reserved ones; they are decoded to nothing.
+
+        spellings: the text of each piece, where the conventions above do not hold.
+        """
         self.pieces = tuple(pieces)
         self.marks = marks
         self._ids = {piece: index for index, piece in enumerate(self.pieces)}
@@ -58,8 +62,8 @@ class Vocabulary:
         if len(self._ids) != len(self.pieces):
             twice = next(piece for index, piece in enumerate(self.pieces) if self._ids[piece] != index)
             raise TextError(f"piece {twice!r} is twice in the vocabulary")
-        nothing = frozenset(silent)
-        usual = ("" if piece in nothing else _SPELLINGS.get(piece, piece) for piece in self.pieces)
+        self.silent = frozenset(silent)
+        usual = ("" if piece in self.silent else _SPELLINGS.get(piece, piece) for piece in self.pieces)
         self._spellings = list(usual if spellings is None else spellings)
 
     @property
@@ -97,6 +101,17 @@ class Vocabulary:
     def bytes_of(self, text: str) -> list[int]:
         """The ids that spell `text` in bytes."""
         return [self._ids[BYTE_PIECES[byte]] for byte in text.encode("utf-8")]
+
+    @cached_property
+    def reserved(self) -> Reserved:
+        """The ids of the mask, sentinels, languages and placeholders that it has."""
+        return found_in(self.pieces, self.silent)
+
+    @cached_property
+    def special(self) -> tuple[int, ...]:
+        """The ids that no text is spelled with: the marks and every silent piece, in order."""
+        silent = {index for index, piece in enumerate(self.pieces) if piece in self.silent}
+        return tuple(sorted(silent | {self.EOS, self.UNK, self.pad}))
 
     @cached_property
     def newline(self) -> int | None:

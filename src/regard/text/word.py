@@ -29,14 +29,17 @@ class WordTokenizer:
     kind = "word"
     keeps_lines = False
 
-    def __init__(self, words: Sequence[str], form: Form = "nfc", lowercase: bool = False) -> None:
+    def __init__(
+        self, words: Sequence[str], form: Form = "nfc", lowercase: bool = False, reserved: Sequence[str] = ()
+    ) -> None:
         self.form: Form = form
         self.lowercase = lowercase
         bad = next((word for word in words if len(word.split()) != 1 or word != normalise(word, "none")), None)
         if bad is not None:
             raise TextError(f"{bad!r} is not one normalised word")
         self.vocabulary = Vocabulary(
-            [END, UNKNOWN, *BYTE_PIECES, SPACE_MARK, *(SPACE_MARK + word for word in words), PAD]
+            [END, UNKNOWN, *reserved, *BYTE_PIECES, SPACE_MARK, *(SPACE_MARK + word for word in words), PAD],
+            silent=reserved,
         )
         self._ids_of_word = {word: [self.vocabulary.id_of(SPACE_MARK + word)] for word in words}
         self._space = self.vocabulary.id_of(SPACE_MARK)
@@ -74,7 +77,9 @@ class WordTokenizer:
 def learn_word(config: OneTextConfig, words: Mapping[str, int]) -> WordTokenizer:
     """A tokeniser of the most frequent of the counted words. Ties are broken by code point."""
     ordered = sorted(words, key=lambda word: (-words[word], word))
-    return WordTokenizer(ordered[: config.vocabulary], config.form, config.lowercase)
+    reserved = config.reserved.names
+    kept = ordered[: config.vocabulary - len(reserved)]
+    return WordTokenizer(kept, config.form, config.lowercase, reserved)
 
 
 def count_words(texts: Iterable[str], form: Form = "nfc", lowercase: bool = False) -> Counter[str]:

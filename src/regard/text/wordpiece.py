@@ -60,7 +60,7 @@ class WordPieceTokenizer:
             "" if piece in silent else piece.removeprefix(mark) if piece.startswith(mark) else SPACE_MARK + piece
             for piece in pieces
         ]
-        self.vocabulary = Vocabulary(pieces, Marks(pieces[0], pieces[1], pieces[-1]), spellings=spellings)
+        self.vocabulary = Vocabulary(pieces, Marks(pieces[0], pieces[1], pieces[-1]), silent, spellings)
         usable = {piece: index for index, piece in enumerate(pieces[:-1])}
         self._first = usable
         self._inside = {piece.removeprefix(mark): index for piece, index in usable.items() if piece.startswith(mark)}

@@ -108,6 +108,20 @@ def test_both_engines_say_the_same(engines: tuple[Translator, Translator], beam:
     assert len({len(one.tokens) for one in expected}) > 2
 
 
+def test_reserved_pieces_are_pieces_of_both_engines_and_no_text(tmp_path: Path) -> None:
+    path = random_bundle(tmp_path / "b", reserved=True, ending=0.5)
+    reference, model = load_served(path, engine="torch"), load_served(path, engine="ct2")
+    expected = reference.translate(TEXTS, beam=1)
+    assert_same(reference, expected, model.translate(TEXTS, beam=1), 1)
+    tokenizer = reference.tokenizers.target
+    reserved = set(tokenizer.vocabulary.reserved.names)
+    holding = [one for one in expected if reserved & set(one.tokens)]
+    assert holding, "random weights write some"
+    for one in holding:
+        others = [piece for piece in one.tokens if piece not in reserved]
+        assert one.text == tokenizer.decode(tokenizer.vocabulary.ids_of(others))
+
+
 @pytest.mark.parametrize("max_length", [1, 2, 5])
 @pytest.mark.parametrize(("beam", "nbest"), [(1, 1), (3, 1), (3, 3)])
 def test_outputs_that_are_cut(engines: tuple[Translator, Translator], beam: int, nbest: int, max_length: int) -> None:
