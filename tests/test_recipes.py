@@ -47,6 +47,16 @@ def test_a_deep_encoder_is_compared_with_a_symmetric_model_on_equal_terms() -> N
     assert names == {"model.preset", "model.layers", "model.encoder_layers"}
 
 
+def test_one_stack_is_compared_with_two_on_equal_terms() -> None:
+    first, second = (recipe(RECIPES / f"multi30k-{name}.toml") for name in ("quick", "prefix"))
+    names = {change.split(":")[0] for change in second.changed_from(first)}
+    both = set(type(first.model).model_fields) & set(type(second.model).model_fields)  # type: ignore[attr-defined]
+    assert {name for name in names if name.removeprefix("model.") in both or not name.startswith("model.")} == {
+        "model.kind",
+        "model.layers",
+    }
+
+
 def changed(name: str, other: str) -> set[str]:
     """The settings in which two rows of the comparison on Multi30k differ."""
     rows = [recipe(RECIPES / f"compare-multi30k-{which}.toml") for which in (name, other)]

@@ -69,7 +69,7 @@ def test_it_can_be_trained_with_as_it_is(task: str, kind: str) -> None:
 
 def test_allowed_values() -> None:
     text = settings_template("translate", "recurrent")
-    assert 'kind = "recurrent"  # "transformer" or "recurrent"' in text
+    assert 'kind = "recurrent"  # "transformer", "recurrent" or "prefix"' in text
     assert (
         '# task = "translate"  # "translate", "generate", "classify", "classify_images", "caption" or "forecast"'
         in text
@@ -86,7 +86,8 @@ def test_allowed_values() -> None:
 
 def test_kinds_that_a_task_does_not_have() -> None:
     with pytest.raises(
-        ConfigError, match="--kind markov: task 'translate' has transformer or recurrent; it is one of --task generate"
+        ConfigError,
+        match="--kind markov: task 'translate' has transformer or recurrent or prefix; it is one of --task generate",
     ):
         settings_template("translate", "markov")
     with pytest.raises(ConfigError, match="--kind oracle: task 'classify' has transformer or recurrent or bag"):

@@ -100,12 +100,15 @@ class MultiHeadAttention(nn.Module):
         return [x.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for x in projected]
 
     def show_value_norms(self, values: Float[Tensor, "B H S d"], probe: Probe) -> None:
-        """Show the norm of each value's contribution to the output, |v W_O|, if it is wanted (Kobayashi et al. 2020)."""
-        if not probe.wants("value_norms"):
-            return
+        """Show the norms of the values' contributions, if they are wanted."""
+        if probe.wants("value_norms"):
+            probe.show("value_norms", self._value_norms(values))
+
+    def _value_norms(self, values: Float[Tensor, "B H S d"]) -> Float[Tensor, "B H S"]:
+        """The norm of each value's contribution to the output, |v W_O| (Kobayashi et al. 2020)."""
         by_head = self.output.weight.view(len(self.output.weight), self.heads, -1)  # [D, H, d]
         norms: Tensor = torch.linalg.vector_norm(torch.einsum("bhsd,ohd->bhso", values, by_head), dim=-1)
-        probe.show("value_norms", norms)
+        return norms
 
     def _with_positions(self, x: Float[Tensor, "... T d"], first: int) -> Float[Tensor, "... T d"]:
         """Queries or keys, rotated if positions are rotary."""
