@@ -23,6 +23,7 @@ from regard.models.config.transformer import (
     CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
+    MaskedTransformerConfig,
     TransformerBase,
     TransformerConfig,
     TransformerPairBase,
@@ -36,6 +37,7 @@ __all__ = [  # the tables and what they hold
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
     "PICTURE_CLASSIFIERS",
+    "PRETRAINED",
     "SCORE_TRAITS",
     "SIZES",
     "TRANSLATORS",
@@ -51,6 +53,7 @@ __all__ = [  # the tables and what they hold
     "LanguageRecurrentConfig",
     "LanguageTransformerConfig",
     "MarkovConfig",
+    "MaskedTransformerConfig",
     "MixerTraits",
     "ModelConfig",
     "NLinearConfig",
@@ -82,6 +85,9 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+PRETRAINED: dict[str, type[ModelConfig]] = {"encoder": MaskedTransformerConfig, **TRANSLATORS}
+"""The networks that are pretrained by corrupted texts, by `model.kind`."""
 
 CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
 """The networks that describe pictures, by `model.kind`."""
