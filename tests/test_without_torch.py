@@ -90,7 +90,7 @@ NEEDS = [
     "push BUNDLE owner/name",
     "pull owner/name made",
 ]
-ELSEWHERE = {"caption", "forecast"}
+ELSEWHERE = {"caption", "fill", "forecast"}
 """Their bundles cannot be made quickly; what loads them is what loads a classifier."""
 
 

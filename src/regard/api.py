@@ -33,11 +33,11 @@ def load(
     """The model of a bundle, or of a run: its best checkpoint, else its latest.
 
     A `Translator` translates, a `Writer` generates, a `Classifier` classifies texts, a `Tagger` their words, a `PictureClassifier`
-    pictures, a `Captioner` describes pictures, and a `Forecaster` forecasts series.
+    pictures, a `Captioner` describes pictures, a `Forecaster` forecasts series, and a `Filler`, which is pretrained, fills gaps in texts.
     `engine`: `torch` does everything; `ct2` is CTranslate2, which translates several times faster on a CPU, and what it cannot do is an
     error; `auto` is `ct2` for what it can do and `torch` for the rest. `precision`: of CTranslate2's weights:
     float32, bfloat16, int8, or `auto`, the fastest that loses little.
-    What generates, classifies, describes or forecasts runs on torch.
+    All but translators run on torch.
     """
     served = load_served(path, device, engine, precision)
     served.explainer = _explained

@@ -48,7 +48,7 @@ def test_what_is_a_list_or_a_switch_may_be_repeated() -> None:
 def test_the_command_says_so_in_one_line(command) -> None:
     for arguments, option in (
         (("translate", "nowhere", "-i", "a", "--input", "b"), "-i/--input"),
-        (("train", "--text", "a", "--text", "b", "--out", "c"), "--text"),
+        (("train", "--valid-text", "a", "--valid-text", "b", "--out", "c"), "--valid-text"),
         (("evaluate", "nowhere", "--src", "a", "--src=b"), "--src"),
     ):
         result = command(*arguments)

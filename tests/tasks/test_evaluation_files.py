@@ -13,7 +13,8 @@ from regard.tasks.table import TASKS
 NONE = dict.fromkeys(("src", "ref", "text", "data", "images", "captions", "series"))
 GIVE = (
     "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, "
-    "--images F for a classifier of pictures, --captions F for a captioner, or --series F for a forecaster"
+    "--images F for a classifier of pictures, --captions F for a captioner, --series F for a forecaster, "
+    "or --text F for a pretrained model"
 )
 
 
@@ -55,7 +56,7 @@ def test_a_task_of_an_extension_states_its_files_too(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(TASKS, "toy", toy)
     check("toy", "data", "text")
     check("classify", "data")
-    with pytest.raises(ConfigError, match="--series F for a forecaster, or --data F --text F for a toy"):
+    with pytest.raises(ConfigError, match="--text F for a pretrained model, or --data F --text F for a toy"):
         check("toy")
     with pytest.raises(BundleError, match="its task is to toy, not to classify; play"):
         check("toy", "data")

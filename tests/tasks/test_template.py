@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from regard.data.objectives import objectives_of
 from regard.errors import ConfigError
 from regard.settings import choice_of
 from regard.tasks.settings import parse_settings
@@ -21,7 +22,9 @@ def fields(task: str, kind: str) -> Iterator[tuple[str, str, Any]]:
     """(table, name, field) of every setting."""
     for table, outer in TASKS[task].run.model_fields.items():
         choice = choice_of(outer)
-        group = choice.table[kind] if choice is not None and table == "model" else type(outer.default)
+        group = type(outer.default)
+        if choice is not None:
+            group = choice.table[kind if table == "model" else objectives_of(kind)[0]]
         if issubclass(group, BaseModel):
             yield from within(table, group)
         else:
@@ -71,7 +74,7 @@ def test_allowed_values() -> None:
     text = settings_template("translate", "recurrent")
     assert 'kind = "recurrent"  # "transformer", "recurrent" or "prefix"' in text
     assert (
-        '# task = "translate"  # "translate", "generate", "classify", "classify_images", "caption" or "forecast"'
+        '# task = "translate"  # "translate", "generate", "classify", "classify_images", "caption", "forecast" or "pretrain"'
         in text
     )
     assert '# cell = "lstm"  # "rnn", "gru" or "lstm"' in text

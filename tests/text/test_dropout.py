@@ -9,7 +9,8 @@ import pytest
 from regard.text import dropout as dropout_module
 from regard.text.build import learn
 from regard.text.config import TextConfig
-from regard.text.dropout import BpeDropout, DropoutStreams, dropout_generator
+from regard.text.dropout import BpeDropout, dropout_generator
+from regard.text.streams import ExampleStreams
 from regard.text.vocabulary import BYTE_PIECES, Vocabulary
 
 PIECES = ["ab", "▁a", "bc", "cab", "abab", "▁ab", "a", "b", "c", "▁"]  # from the best score to the worst
@@ -138,7 +139,7 @@ def test_a_draw_decides_a_step(pairs, probability, monkeypatch):
     pieces = tokenizer.vocabulary.pieces
     ranks = {piece: order[scores[index]] for index, piece in enumerate(pieces[:-1]) if index >= 258}
     words = ["the", "sailor", "unhappiness", "étudiants", "handwriting", "lighthouses" * 2, "counting" * 3]
-    streams = DropoutStreams(3, 9)
+    streams = ExampleStreams(3, 9)
     for number, word in enumerate(words * 40):
         ids = tokenizer.encode(word)
         found = tokenizer.drop(ids, probability, streams.of(number))
@@ -165,7 +166,7 @@ def test_a_stream_is_that_of_a_generator_made_for_it(key):
     )
     expected = np.random.Generator(made).random(50).tolist()
     assert dropout_generator(*key).random(50).tolist() == expected
-    streams = DropoutStreams(key[0], key[1])
+    streams = ExampleStreams(key[0], key[1])
     streams.of(4).random(7)
     assert streams.of(key[2]).random(50).tolist() == expected
     streams.of(5).integers(0, 9, dtype=np.uint32)  # half of a number is left over

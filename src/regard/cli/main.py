@@ -17,6 +17,7 @@ from regard.cli import (
     evaluate,
     explain,
     export,
+    fill,
     forecast,
     generate,
     hub,
@@ -66,6 +67,7 @@ app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
 app.command("caption")(with_extensions(caption.caption))
 app.command("forecast")(with_extensions(forecast.forecast))
+app.command("fill")(with_extensions(fill.fill))
 app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
 app.command("evaluate")(with_extensions(evaluate.evaluate))

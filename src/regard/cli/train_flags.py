@@ -36,9 +36,18 @@ class TrainFlags:
     ] = None
     task: Annotated[
         str | None,
-        typer.Option(help="What the model is for: translate (the default), generate, classify, caption or forecast."),
+        typer.Option(
+            help="What the model is for: translate (the default), generate, classify, caption, forecast or pretrain."
+        ),
     ] = None
-    text: Annotated[str | None, typer.Option(help="To generate: the text to learn from (.gz too).")] = None
+    objective: Annotated[str | None, typer.Option(help="To pretrain: mask (the default), denoise or span.")] = None
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="To generate or pretrain: the text to learn from (.gz too); to pretrain, may be repeated.",
+        ),
+    ] = None
     valid_text: Annotated[str | None, typer.Option(help="Validation text; without it the last tenth.")] = None
     data: Annotated[str | None, typer.Option(help="To classify: lines of text, tab, label (.tsv, .gz too).")] = None
     labels_of: Annotated[
@@ -112,7 +121,7 @@ class TrainFlags:
         """The settings that the flags name, by table. None: not given."""
         return {
             "data": {
-                "text": self.text,
+                "text": self.text[0] if self.text and len(self.text) == 1 else self.text or None,
                 "valid_text": self.valid_text,
                 "test_text": self.test_text,
                 "labelled": self.data,
@@ -138,6 +147,7 @@ class TrainFlags:
                 "src_lang": self.src_lang,
                 "tgt_lang": self.tgt_lang,
             },
+            "objective": {"kind": self.objective},
             "model": {"preset": self.preset},
             "train": {"start": self.start, "minutes": self.minutes, "device": self.device},
         }

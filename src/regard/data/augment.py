@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.augment_config import EACH, FIXED, AugmentConfig
-from regard.text.dropout import DropoutStreams
+from regard.text.streams import ExampleStreams
 
 Uniform = NDArray[np.float64]
 """[B] numbers from 0 to 1, one for each picture."""
@@ -46,7 +46,7 @@ class Draws:
 
 def draw(config: AugmentConfig, seed: int, epoch: int, numbers: NDArray[np.int64]) -> Draws:
     """The random numbers of these pictures in this epoch, by counter."""
-    streams, count = DropoutStreams(seed, epoch), config.draws
+    streams, count = ExampleStreams(seed, epoch), config.draws
     table = np.empty((len(numbers), 2 * count + 2))
     for row, number in enumerate(numbers.tolist()):
         generator = streams.of(number)

@@ -19,8 +19,8 @@ from torch import Tensor
 from regard.data.alignments import WordLinks, token_links
 from regard.data.corpus import Corpus
 from regard.text.build import TokenizerPair
-from regard.text.dropout import DropoutStreams
 from regard.text.packed import Packed, pack
+from regard.text.streams import ExampleStreams
 from regard.text.tokenizer import Tokenizer
 
 
@@ -135,7 +135,7 @@ def make_batch(
     examples = numbers % max(1, len(corpus))
     sources, targets = corpus.sources(np.tile(examples, readings)), corpus.targets(examples)
     if dropout > 0.0:
-        streams = DropoutStreams(seed, epoch)
+        streams = ExampleStreams(seed, epoch)
         # Two random streams an example, one for each side. Those of further readings are 2^40 away.
         sentences = np.concatenate([2 * numbers + (reading << 40) for reading in range(readings)])
         sources = _dropped(tokenizers.source, sources, dropout, streams, sentences, corpus.max_length)
@@ -173,7 +173,7 @@ def _dropped(
     tokenizer: Tokenizer,
     rows: Packed,
     probability: float,
-    streams: DropoutStreams,
+    streams: ExampleStreams,
     sentences: NDArray[np.int64],
     limit: int,
 ) -> Packed:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.settings import Settings
 
@@ -165,10 +165,50 @@ class TextData(Settings):
     max_length: int = Field(default=256, ge=1)
     """Longest context in tokens; longer documents are cut into contexts."""
 
+    @field_validator("text", mode="before")
+    @classmethod
+    def _one_text(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            raise ValueError("a language model learns from one text; join the files, or set task to 'pretrain'")
+        return value
+
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:
-        check_standard_input((self.text, self.valid_text), (self.test_text,))
+        check_standard_input((*self.texts, self.valid_text), (self.test_text,))
         return self
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The files to learn from."""
+        return () if self.text is None else (self.text,)
+
+
+class PretrainData(TextData):
+    """Texts for pretraining."""
+
+    text: str | tuple[str, ...] | None = Field(default=None, examples=["book.txt"])  # type: ignore[assignment]
+    """Text to learn from, or a list of texts, such as both sides of a corpus (.gz is unpacked; `-` is the standard input)."""
+
+    valid_text: str | None = None
+    """Validation text. By default the last tenth of each text, at most a million characters, is held out; below 500 characters nothing."""
+
+    documents: Literal["file", "line"] = "line"
+    """Unit of text: each line is a document, or all lines together are one."""
+
+    max_length: int = Field(default=256, ge=1)
+    """Longest text in tokens; longer documents are cut."""
+
+    @field_validator("text", mode="before")
+    @classmethod
+    def _one_text(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple) and not value:
+            raise ValueError("an empty list; name the files to learn from")
+        return value
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The files to learn from."""
+        return self.text if isinstance(self.text, tuple) else super().texts
 
 
 class LabelledData(Settings):

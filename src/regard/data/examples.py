@@ -7,7 +7,6 @@ Shapes: N examples, B examples of a batch, R readings of each, T tokens.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from regard.data.alignments import WordLinks
 from regard.data.batches import Batch, make_batch, pad_rows, plan, split, with_end_marks
+from regard.data.contexts import Contexts
 from regard.data.corpus import Corpus
 from regard.data.labelled import LabelledCorpus
 from regard.data.mixing import CorpusPart, epoch_examples, is_mixed, origins
@@ -97,23 +97,23 @@ class ContextExamples:
 
     def __init__(self, corpus: TextCorpus, pad: int, longest: int, *, moving: bool) -> None:
         """`moving`: the first context of a long document has a random length, different in each epoch."""
-        self.corpus, self._pad, self._longest, self._moving = corpus, pad, longest, moving
-        self._cut = lru_cache(maxsize=2)(self._cut_now)
+        self.corpus, self._pad = corpus, pad
+        self._contexts = Contexts(corpus.offsets[:-1], corpus.offsets[1:], longest, moving=moving)
 
     def __len__(self) -> int:
-        return len(self._cut(0, 0)[0])
+        return len(self._contexts.of(0, 0)[0])
 
     def plan(self, batch_tokens: int, seed: int, epoch: int) -> list[Numbers]:
-        _, lengths = self._cut(seed, epoch)
+        _, lengths = self._contexts.of(seed, epoch)
         return plan(lengths - 1, lengths - 1, batch_tokens, seed, epoch)  # `plan` adds one for an end mark
 
     def split(self, batch: Numbers, parts: int, seed: int, epoch: int) -> list[Numbers]:
-        _, lengths = self._cut(seed, epoch)
+        _, lengths = self._contexts.of(seed, epoch)
         return split(batch, lengths, lengths, parts)
 
     def batch(self, numbers: Sequence[int] | Numbers, seed: int, epoch: int, readings: int = 1) -> Batch:
         chosen = np.asarray(numbers, dtype=np.int64)
-        starts, lengths = (part[chosen] for part in self._cut(seed, epoch))
+        starts, lengths = (part[chosen] for part in self._contexts.of(seed, epoch))
         width = int(lengths.max())
         table = np.full((len(chosen), width + 1), self._pad, dtype=np.int64)
         real = np.arange(width) < lengths[:, None]
@@ -129,23 +129,8 @@ class ContextExamples:
         )
 
     def where(self, batches: Sequence[Numbers], seed: int, epoch: int) -> str:
-        starts, _ = self._cut(seed, epoch)
+        starts, _ = self._contexts.of(seed, epoch)
         return f"contexts from training tokens {first_few([int(starts[number]) + 1 for batch in batches for number in batch])} on"
-
-    def _cut_now(self, seed: int, epoch: int) -> tuple[Numbers, Numbers]:
-        """(start, length) of each context. Together the contexts cover all tokens."""
-        offsets, longest = self.corpus.offsets, self._longest
-        sizes = np.diff(offsets)
-        first = np.full(len(sizes), longest, dtype=np.int64)
-        if self._moving:
-            generator = np.random.default_rng([seed, epoch, 1])
-            first = np.where(sizes > longest, generator.integers(1, longest, len(sizes), endpoint=True), longest)
-        pieces = 1 + np.maximum(0, -(-(sizes - first) // longest))  # of each document
-        document = np.repeat(np.arange(len(sizes)), pieces)
-        place = np.arange(len(document)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # of a piece in its document
-        starts = offsets[document] + np.where(place == 0, 0, first[document] + (place - 1) * longest)
-        ends = np.minimum(offsets[document] + first[document] + place * longest, offsets[document + 1])
-        return starts, ends - starts
 
 
 class LabelledExamples:

@@ -44,6 +44,7 @@ _PURPOSES = {
     "classify_images": _Purpose("image-classification", "classify pictures", "pictures"),
     "caption": _Purpose("image-to-text", "caption pictures", "pictures"),
     "forecast": _Purpose("time-series-forecasting", "forecast time series", "series"),
+    "pretrain": _Purpose("fill-mask", "fill gaps in text"),
 }
 _TAGGING = _Purpose("token-classification", "tag the words of texts")
 _GENERATED = {

@@ -18,6 +18,7 @@ from regard.models.config import (
     LanguageRecurrentConfig,
     LanguageTransformerConfig,
     MarkovConfig,
+    MaskedTransformerConfig,
     ModelConfig,
     NLinearConfig,
     PatchConfig,
@@ -30,7 +31,8 @@ from regard.models.counting import Ids, Places
 from regard.models.decoder_only import DecoderOnly
 from regard.models.forecasters import ForecastNetwork, LinearForecaster
 from regard.models.markov import Markov, check_values
-from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel
+from regard.models.masked import MaskedEncoder
+from regard.models.network import ClassifierNetwork, EncoderDecoder, LanguageModel, Learner
 from regard.models.patch_forecasters import PatchedEncoder, RecurrentForecaster, TransformerForecaster
 from regard.models.prefix import PrefixTransformer
 from regard.models.recurrent import Recurrent
@@ -80,6 +82,9 @@ TRANSLATOR_NETWORKS: dict[type[ModelConfig], Callable[..., EncoderDecoder]] = {
 }
 """(config, source vocabulary, target vocabulary, joint) -> network."""
 
+PRETRAINED_NETWORKS: dict[type[ModelConfig], Callable[..., Learner]] = {MaskedTransformerConfig: MaskedEncoder}
+"""(config, vocabulary) -> network. What is not here is an encoder-decoder of `TRANSLATOR_NETWORKS`."""
+
 LANGUAGE_NETWORKS: dict[type[ModelConfig], Callable[..., LanguageModel]] = {
     LanguageTransformerConfig: DecoderOnly,
     LanguageRecurrentConfig: _recurrent_language_model,
@@ -114,6 +119,12 @@ def build_translator(
 ) -> EncoderDecoder:
     """A newly initialised encoder-decoder. `joint`: both sides share one vocabulary."""
     return TRANSLATOR_NETWORKS[type(config)](config, source_vocabulary, target_vocabulary, joint)
+
+
+def build_pretrained(config: ModelConfig, vocabulary: int) -> Learner:
+    """A newly initialised network for an objective of pretraining, which reads and writes one vocabulary."""
+    own = PRETRAINED_NETWORKS.get(type(config))
+    return build_translator(config, vocabulary, vocabulary, joint=True) if own is None else own(config, vocabulary)
 
 
 def build_language_model(config: ModelConfig, vocabulary: int, context: int) -> LanguageModel:

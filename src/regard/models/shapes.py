@@ -14,6 +14,7 @@ from regard.models.config import (
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
     MarkovConfig,
+    MaskedTransformerConfig,
     ModelConfig,
     PrefixConfig,
     TransformerBase,
@@ -103,6 +104,20 @@ def language_model_shapes(config: ModelConfig, vocabulary: int) -> Shapes | None
     if not config.tie:
         shapes["output"] = (vocabulary - 1, config.width)
     return shapes | dict(_stack(config, "decoder", "target"))
+
+
+def pretrained_shapes(config: ModelConfig, vocabulary: int) -> Shapes | None:
+    """The tensors of a network that is pretrained: an encoder with a head for tokens, or an encoder-decoder of one vocabulary."""
+    if not isinstance(config, MaskedTransformerConfig):
+        return translator_shapes(config, vocabulary, vocabulary, joint=True)
+    if not _is_known(config):
+        return None
+    shapes: Shapes = {"source.embedding.weight": (vocabulary, config.width)}
+    if not config.tie:
+        shapes["output"] = (vocabulary - 1, config.width)
+    if config.output_bias:
+        shapes["output_bias"] = (vocabulary - 1,)
+    return shapes | dict(_stack(config, "encoder", "source"))
 
 
 def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shapes | None:

@@ -45,7 +45,10 @@ class ResultFile:
 
 
 class Task(Protocol):
-    """A task that models can be trained for."""
+    """A task that models can be trained for.
+
+    It may also have `goes_with(kind)`: the settings beside `model.kind` that such a network needs, for `regard init`.
+    """
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Loads the model of a bundle or run: a translator, a writer, a classifier of texts or pictures, a tagger, a captioner or a forecaster."""
+"""Loads the model of a bundle or run: a translator, a writer, a classifier, a tagger, a captioner, a forecaster or a filler of gaps."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regard.tasks.classify_images.classifier import PictureClassifier
     from regard.tasks.forecast.forecaster import Forecaster
     from regard.tasks.generate.writer import Writer
+    from regard.tasks.pretrain.filler import Filler
     from regard.tasks.translate.translator import Translator
 
 
@@ -89,6 +90,12 @@ def load_forecaster(path: "str | Path", device: "str | torch.device" = "cpu") ->
     """The forecaster of a bundle or a run."""
     forecaster: Forecaster = _load("forecast", path, device)
     return forecaster
+
+
+def load_filler(path: "str | Path", device: "str | torch.device" = "cpu") -> "Filler":
+    """The pretrained model of a bundle or a run, which fills the gaps of texts."""
+    filler: Filler = _load("pretrain", path, device)
+    return filler
 
 
 def open_given(path: "str | Path") -> OpenBundle:

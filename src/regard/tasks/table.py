@@ -10,10 +10,12 @@ from regard.tasks.classify_images.task import ClassifyImages
 from regard.tasks.forecast.task import Forecast
 from regard.tasks.generate.task import Generate
 from regard.tasks.interface import Task
+from regard.tasks.pretrain.task import Pretrain
 from regard.tasks.translate.task import Translate
 
 TASKS: dict[str, Task] = {
-    task.name: task for task in (Translate(), Generate(), Classify(), ClassifyImages(), CaptionPictures(), Forecast())
+    task.name: task
+    for task in (Translate(), Generate(), Classify(), ClassifyImages(), CaptionPictures(), Forecast(), Pretrain())
 }
 """The tasks by name; the first is the default."""
 

@@ -46,7 +46,12 @@ def settings_template(task: str, kind: str | None = None) -> str:
     given = {} if task == next(iter(TASKS)) else {"task": task}
     if kind is not None and kind != kinds[0]:
         given["model.kind"] = kind
-    allowed = {"task": _one_of(TASKS), "model.kind": _one_of(kinds), "train.select": _one_of(select_names(task))}
+        given |= getattr(TASKS[task], "goes_with", lambda _: {})(kind)
+    allowed = {"task": _one_of(TASKS), "train.select": _one_of(select_names(task))}
+    for name, field in TASKS[task].run.model_fields.items():
+        choice = choice_of(field)
+        if choice is not None:
+            allowed[f"{name}.kind"] = _one_of(choice.table)
     return _table(TASKS[task].run, "", given, allowed)
 
 

@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.text.normalise import SPACE_MARK
+from regard.text.streams import ExampleStreams
 from regard.text.vocabulary import BYTE_PIECES, END, PAD, UNKNOWN, Vocabulary
 
 _MEMO_WORDS = 200_000  # words in the cache, about 100 MB; then it is emptied
 _MEMO_CUTS = 200_000  # random segmentations in the cache, about 60 MB
 _MEMO_CHARACTERS = 16  # a longer word hardly ever gets the same segmentation twice
-_MASK = (1 << 64) - 1
 _CONTINUES, _STARTS, _STANDS_ALONE = 0, 1, 2  # the role of a piece: same word as before, new word, or no word
 
 Candidate = tuple[int, int, int, int]  # rank of the merged piece (the best is 0), left and right position, its length
@@ -46,25 +46,7 @@ class _Word(NamedTuple):
 
 def dropout_generator(seed: int, epoch: int, sentence: int) -> np.random.Generator:
     """The random generator of one sentence in one epoch of one run; independent of earlier draws."""
-    return DropoutStreams(seed, epoch).of(sentence)
-
-
-class DropoutStreams:
-    """`dropout_generator` for many sentences of one epoch. Resetting one generator is faster than making many."""
-
-    def __init__(self, seed: int, epoch: int) -> None:
-        # Philox is a function of key and counter: epoch and sentence fill the upper half of the counter, so 2^64 blocks
-        # of numbers separate two sentences.
-        counter = np.array([0, 0, epoch & _MASK, 0], dtype=np.uint64)
-        self._source = np.random.Philox(counter=counter, key=np.array([seed & _MASK, 0], dtype=np.uint64))
-        self._generator = np.random.Generator(self._source)
-        self._start = self._source.state
-
-    def of(self, sentence: int) -> np.random.Generator:
-        """The generator of a sentence. It is shared: draw all numbers before the next call."""
-        self._start["state"]["counter"][3] = sentence & _MASK
-        self._source.state = self._start
-        return self._generator
+    return ExampleStreams(seed, epoch).of(sentence)
 
 
 class BpeDropout:

@@ -98,6 +98,10 @@ class Vocabulary:
             raise IndexError(f"id {index} is outside of the vocabulary of {len(self.pieces)} pieces")
         return self.pieces[index]
 
+    def spelling(self, index: int) -> str:
+        """The text of an id, with the space mark for a space; empty for marks and silent pieces."""
+        return self._spellings[index]
+
     def bytes_of(self, text: str) -> list[int]:
         """The ids that spell `text` in bytes."""
         return [self._ids[BYTE_PIECES[byte]] for byte in text.encode("utf-8")]

@@ -23,6 +23,7 @@ from regard.models.config.transformer import (
     CaptionerConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
+    MaskedTransformerConfig,
     PrefixConfig,
     TransformerBase,
     TransformerConfig,
@@ -37,6 +38,7 @@ __all__ = [  # the tables and what they hold
     "LANGUAGE_MODELS",
     "MIXER_TRAITS",
     "PICTURE_CLASSIFIERS",
+    "PRETRAINED",
     "SCORE_TRAITS",
     "SIZES",
     "TRANSLATORS",
@@ -52,6 +54,7 @@ __all__ = [  # the tables and what they hold
     "LanguageRecurrentConfig",
     "LanguageTransformerConfig",
     "MarkovConfig",
+    "MaskedTransformerConfig",
     "MixerTraits",
     "ModelConfig",
     "NLinearConfig",
@@ -88,6 +91,9 @@ CLASSIFIERS: dict[str, type[ModelConfig]] = {
     "bag": BagConfig,
 }
 """The networks that classify, by `model.kind`."""
+
+PRETRAINED: dict[str, type[ModelConfig]] = {"encoder": MaskedTransformerConfig, **TRANSLATORS}
+"""The networks that are pretrained by corrupted texts, by `model.kind`."""
 
 CAPTIONERS: dict[str, type[ModelConfig]] = {"transformer": CaptionerConfig}
 """The networks that describe pictures, by `model.kind`."""

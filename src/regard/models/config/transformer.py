@@ -283,6 +283,24 @@ class LanguageTransformerConfig(TransformerBase):
         return 0, self.decoder_layers or self.layers
 
 
+class MaskedTransformerConfig(TransformerBase):
+    """The encoder of a Transformer that says what stood at masked places, as BERT."""
+
+    kind: Literal["encoder"] = "encoder"  # type: ignore[assignment]
+    """Which network."""
+    encoder_layers: int | None = Field(default=None, ge=1, le=64)
+    """Blocks of the encoder, where it differs from `layers`."""
+    tie: bool = True
+    """One matrix for the embedding and the output."""
+    output_bias: bool = False
+    """A bias for each output, as BERT has it; such a network trains in float32."""
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Blocks of the encoder, and of the decoder, which there is not."""
+        return self.encoder_layers or self.layers, 0
+
+
 class ClassifierTransformerConfig(TransformerBase):
     """The encoder of a Transformer with a head for labels."""
 

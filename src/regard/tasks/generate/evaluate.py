@@ -1,21 +1,16 @@
 """Evaluates language models by perplexity, for the end of training, `regard evaluate` and the report."""
 
 import math
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.readers import read_lines
-from regard.data.texts import TextCorpus, write_texts
-from regard.errors import DataError
+from regard.data.texts import TextCorpus
 from regard.metrics.perplexity import text_perplexities
+from regard.tasks.encoded_text import encoded_text
 from regard.tasks.generate.writer import Writer
 from regard.text.lines import newline_of
 from regard.text.normalise import SPACE_MARK
@@ -147,16 +142,4 @@ def _word_at(writer: Writer, ids: NDArray[Any], place: int) -> str:
 
 def test_from_flags(writer: Writer, flags: Mapping[str, Any]) -> GenerateTest:
     """The test set of `regard evaluate --text F`."""
-    text = flags["text"]
-    home = Path(tempfile.mkdtemp())  # a text may be longer than memory
-    test = None
-    try:
-        counts = write_texts(home, read_lines(text), writer.tokenizer, writer.texts.documents)
-        if not counts.words:
-            raise DataError(f"{text}: no text to evaluate on; give a file that has some")
-        test = GenerateTest(TextCorpus(home))
-    finally:
-        if test is None:
-            shutil.rmtree(home, ignore_errors=True)
-    weakref.finalize(test, shutil.rmtree, home, ignore_errors=True)
-    return test
+    return GenerateTest(encoded_text(flags["text"], writer.tokenizer, writer.texts.documents))
