@@ -40,7 +40,9 @@ class TrainFlags:
             help="What the model is for: translate (the default), generate, classify, caption, forecast or pretrain."
         ),
     ] = None
-    objective: Annotated[str | None, typer.Option(help="To pretrain: mask (the default), denoise or span.")] = None
+    objective: Annotated[str | None, typer.Option(help="To pretrain: mask (the default), denoise, span or prefix.")] = (
+        None
+    )
     text: Annotated[
         list[str] | None,
         typer.Option(

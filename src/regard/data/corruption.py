@@ -1,4 +1,4 @@
-"""Corrupts texts for pretraining: masks (BERT), infilling, deletion and permutation (BART), spans with sentinels (T5).
+"""Corrupts texts for pretraining: masks (BERT), infilling, deletion and permutation (BART), spans with sentinels (T5), a cut.
 
 Pure functions of ids and a random generator. They see one text at a time, without end marks, and never change its special pieces.
 
@@ -176,6 +176,21 @@ class SpanCorruption:
     def lengths(self, tokens: Ids) -> tuple[Ids, Ids]:
         noise, spans = span_counts(tokens, self.rate, self.mean_span)
         return tokens - noise + spans, noise + spans + 1
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """A prefix language model (Dong et al. 2019, Raffel et al. 2020): the text is cut in two, each cut inside it as probable.
+
+    Of a text of one token the first part is empty.
+    """
+
+    def __call__(self, ids: Ids, generator: Generator) -> Corrupted:
+        cut = int(generator.integers(1, len(ids))) if len(ids) > 1 else 0
+        return Corrupted(ids[:cut], ids[cut:])
+
+    def lengths(self, tokens: Ids) -> tuple[Ids, Ids]:
+        return np.maximum(tokens - 1, 0), np.maximum(tokens - 1, 1)
 
 
 def permuted(ids: Ids, ends: Flags, generator: Generator) -> Ids:

@@ -87,7 +87,7 @@ class MaskObjective(ObjectiveConfig):
 class DenoiseObjective(ObjectiveConfig):
     """Denoising (BART): the model writes the text that it reads corrupted."""
 
-    networks: ClassVar[tuple[str, ...]] = ("transformer", "recurrent")
+    networks: ClassVar[tuple[str, ...]] = ("transformer", "recurrent", "prefix")
     summary: ClassVar[str] = "writes the text that it reads corrupted"
 
     kind: Literal["denoise"] = "denoise"
@@ -124,7 +124,7 @@ class DenoiseObjective(ObjectiveConfig):
 class SpanObjective(ObjectiveConfig):
     """Span corruption (T5): each span becomes a sentinel, and the model writes the sentinels with what stood there."""
 
-    networks: ClassVar[tuple[str, ...]] = ("transformer", "recurrent")
+    networks: ClassVar[tuple[str, ...]] = ("transformer", "recurrent", "prefix")
     summary: ClassVar[str] = "writes the spans that are missing from what it reads"
 
     kind: Literal["span"] = "span"
@@ -158,6 +158,21 @@ class SpanObjective(ObjectiveConfig):
         return SpanCorruption(Pieces.of(vocabulary), self.rate, self.mean_span)
 
 
+class PrefixObjective(ObjectiveConfig):
+    """A prefix language model: a text is split at a random place, and the model reads the first part and writes the rest."""
+
+    networks: ClassVar[tuple[str, ...]] = ("prefix", "transformer", "recurrent")
+    summary: ClassVar[str] = "goes on with a text of which it reads the beginning from both sides"
+
+    kind: Literal["prefix"] = "prefix"
+    """How texts are corrupted."""
+
+    def corrupter(self, vocabulary: "Vocabulary") -> "Corrupter":
+        from regard.data.corruption import Splitting
+
+        return Splitting()
+
+
 def _without_mask(objective: ObjectiveConfig, reserved: Reserved) -> str | None:
     if reserved.mask is not None:
         return None
@@ -171,10 +186,12 @@ OBJECTIVES: dict[str, type[ObjectiveConfig]] = {
     "mask": MaskObjective,
     "denoise": DenoiseObjective,
     "span": SpanObjective,
+    "prefix": PrefixObjective,
 }
 """The objectives by name; the first is the default."""
 
 
 def objectives_of(network: str) -> list[str]:
-    """The objectives that a kind of network can learn."""
-    return [name for name, objective in OBJECTIVES.items() if network in objective.networks]
+    """The objectives that a kind of network can learn, first those whose default it is."""
+    fitting = [name for name, objective in OBJECTIVES.items() if network in objective.networks]
+    return sorted(fitting, key=lambda name: OBJECTIVES[name].networks[0] != network)

@@ -1,7 +1,8 @@
 """`Filler`: texts with gaps in, filled texts out. It joins a tokenizer and a pretrained network.
 
 A gap is the name of a reserved piece in the text: `<mask>`, or of a model of span corruption `<extra_id_0>` and so on, where `<mask>`
-means the next of them. A masked model says for each gap which pieces are probable; an encoder-decoder writes, by beam search.
+means the next of them. A masked model says for each gap which pieces are probable; an encoder-decoder writes, by beam search. A model of
+prefixes needs no gaps: it continues the text.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ import torch
 from regard.activity import activity
 from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
-from regard.data.objectives import SpanObjective
+from regard.data.objectives import PrefixObjective, SpanObjective
 from regard.engine.batching import length_batches, padded
 from regard.engine.input_length import MAX_TOKENS, most_characters
 from regard.engine.resident import Resident
@@ -173,12 +174,13 @@ class Restorer(Filler):
         return results
 
     def _restored(self, source: Sequence[int], pieces: Sequence[str]) -> str:
-        """The text of a hypothesis; of span corruption, the source with what is said of each gap."""
+        """The text of a hypothesis; of span corruption, the source with what is said of each gap; of a prefix, the source before it."""
         written = self.tokenizer.vocabulary.ids_of(pieces)
         if isinstance(self.config.objective, SpanObjective):
             spans = spans_of(written, self.tokenizer.vocabulary.reserved.sentinels)
             return self.tokenizer.decode([index for one in source for index in spans.get(one, [one])])
-        return self.tokenizer.decode(written)
+        begun = source if isinstance(self.config.objective, PrefixObjective) else ()
+        return self.tokenizer.decode([*begun, *written])
 
     def _with_gaps(self, number: int, text: str) -> str:
         """Of span corruption: each `<mask>` becomes the next sentinel that the text does not have."""
