@@ -262,7 +262,7 @@ SMALL = (
 )
 
 
-RUNS = ("translator", "writer", "classifier", "captioner", "forecaster")
+RUNS = ("translator", "writer", "classifier", "captioner", "forecaster", "filler")
 """The runs of `Materials`."""
 CLASSES = {"light": 200, "dark": 30}
 
@@ -323,6 +323,18 @@ def make_materials(home: Path, server: Server) -> Materials:
             *patches,
             *SMALL,
         ),
+        "filler": (
+            "train",
+            "--task",
+            "pretrain",
+            "--text",
+            "a.txt",
+            "--out",
+            "filler",
+            *SMALL,
+            "--set",
+            "text.vocabulary=320",
+        ),
         "ct2": ("export", "translator", "ct2", "--to", "ct2"),
         "model.zip": ("export", "translator", "model.zip", "--to", "zip"),
     }
@@ -361,6 +373,7 @@ def sound_commands(
         "translate": Command(("translate", translator, "-i", source, "--max-length", "5")),
         "generate": Command(("generate", writer, "the cat", "--max-length", "5")),
         "classify": Command(("classify", classifier, "-i", source)),
+        "fill": Command(("fill", "filler", "the <mask> sleeps")),
         "caption": Command(("caption", "captioner", picture, "--max-length", "5")),
         "forecast": Command(("forecast", "forecaster", "--series", series)),
         "export": Command(("export", translator, out, "--to", "safetensors")),

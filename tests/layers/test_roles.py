@@ -13,7 +13,7 @@ OPTIONS = MixerOptions(
 )
 
 
-LATER = ("short.weight", "skip", "_mixing")  # of mixers that format 1 did not have
+LATER = ("short.weight", "skip", "_mixing", "segment")  # of mixers and networks that format 1 did not have
 
 
 def by_name(name: str, parameter: nn.Parameter) -> bool:
@@ -56,6 +56,11 @@ class Extension(nn.Module):
         self.embedding_gain = nn.Parameter(torch.full((4,), 0.5))
         self.filters = nn.Parameter(torch.full((2, 3, 4), 0.25))
         self.map = nn.Parameter(torch.eye(4))
+
+
+def test_the_mark_of_a_written_text_is_a_table_as_embeddings_are() -> None:
+    case = next(case for case in CASES if case.name.startswith("prefix"))
+    assert parameter_roles(case.build(VOCABULARY))["target.segment"] == "table"
 
 
 def test_what_is_not_declared_has_the_role_of_its_shape() -> None:
