@@ -269,11 +269,15 @@ def test_a_setting_out_of_range_is_named() -> None:
         CleanSettings.parse({"without": ("lenght",)}, "the filters")
     with pytest.raises(ConfigError, match="ratio"):
         CleanSettings.parse({"ratio": 0.5}, "the filters")
+    with pytest.raises(ConfigError, match="min_words = 10 is above max_words = 5"):
+        CleanSettings.parse({"min_words": 10, "max_words": 5}, "the filters")
 
 
 def test_unusual_corpora(tmp_path: Path) -> None:
     empty = moses(tmp_path / "empty", [])
-    assert clean_corpus(empty, tmp_path / "nothing").kept == 0
+    with pytest.raises(DataError, match="no pairs"):
+        clean_corpus(empty, tmp_path / "nothing")
+    assert not (tmp_path / "nothing.partial").exists()
     (tmp_path / "bad.jsonl").write_text(
         '{"source": "un chat noir", "target": "a black cat"}\nno json\n{}\n\n', encoding="utf-8"
     )

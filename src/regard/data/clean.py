@@ -93,6 +93,8 @@ def clean_corpus(
     check_languages(str(out or source.name), kind, languages)
     with activity("reading the corpus"):
         digests = {path: digest_of(path) for path in source.paths}
+        if next(_lines(source, languages), None) is None:
+            raise DataError(f"{source.name}: no pairs; give a corpus that has some")
         judge = Judge(
             lambda: _lines(source, languages), languages, settings, model, source.kind not in ("moses", "tsv")
         )

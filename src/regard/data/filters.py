@@ -4,8 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.data.check import RATIO, RATIO_CHARACTERS
 from regard.data.damage import encoding_damage, markup
@@ -83,6 +84,14 @@ class CleanSettings(Settings):
             if name not in FILTERS or name == "unreadable":
                 raise ValueError(f"{name!r} is no filter; they are {', '.join([*FILTERS][1:])}")
         return names
+
+    @model_validator(mode="after")
+    def _some_length_fits(self) -> Self:
+        if self.min_words > self.max_words:
+            raise ValueError(
+                f"min_words = {self.min_words} is above max_words = {self.max_words}, so no pair is kept; exchange them"
+            )
+        return self
 
 
 @dataclass(frozen=True)
