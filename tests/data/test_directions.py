@@ -206,6 +206,7 @@ def test_temperature_by_hand():
     assert shares([900, 100], 2.0) == pytest.approx([0.75, 0.25])
     assert shares([900, 100], 1e9) == pytest.approx([0.5, 0.5])
     assert shares([900, 100], 1e-6) == pytest.approx([1.0, 0.0])
+    assert shares([900, 100], 5e-324) == [1.0, 0.0]
 
 
 def test_temperature_balances_directions_on_top_of_weights_and_keeps_the_epoch(tmp_path):

@@ -28,9 +28,8 @@ def pairs_of_directions(parts: Sequence[CorpusPart]) -> dict[Direction, float]:
 
 def shares(pairs: Sequence[float], temperature: float) -> list[float]:
     """The share of each direction in an epoch, from its number of pairs."""
-    powers = [log(count) / temperature for count in pairs]
-    largest = max(powers)  # a small temperature would overflow otherwise
-    scaled = [exp(power - largest) for power in powers]
+    largest = log(max(pairs))  # all powers are those of ratios, which do not overflow at a small temperature
+    scaled = [exp((log(count) - largest) / temperature) for count in pairs]
     return [value / sum(scaled) for value in scaled]
 
 
