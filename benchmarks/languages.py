@@ -11,9 +11,9 @@
 | four-sum | all four directions | 4 N: the processor budget of the four single models together |
 
 N is `--steps`, 1,000 by default. Every model has the same network, the same batches of 2,048 tokens and a vocabulary of 8,000 pieces. A
-budget is in steps, so that a busy machine changes no result; the minutes of processor time of each cell are recorded. Scores: BLEU, chrF
-and perplexity of the validation text with beam 5, as the run ends with; then BLEU and chrF of test2016, read once; and of the models of four
-directions the same of de-fr and fr-de, which were never trained.
+budget is in steps, so that a busy machine changes no result; the minutes of processor time of each cell are recorded. Scores: BLEU,
+chrF and perplexity of the validation text with beam 5, as the run ends with; then BLEU and chrF of test2016, read once; and of the
+models of four directions the same of de-fr and fr-de, which were never trained.
 
 A run goes on where it was cut off, and the result of a cell is one JSON file in `--out`. `--table` trains nothing and prints all cells as
 Markdown, the mean over the seeds.
@@ -141,7 +141,9 @@ def _bleu(rows: list[Values], direction: str) -> str:
     """The mean over seeds of a direction's scores; a dash where there are none."""
     if not rows:
         return "-"
-    return " / ".join(f"{mean(row[part][direction]['bleu'] for row in rows):.2f}" for part in ("validation", "test2016"))
+    return " / ".join(
+        f"{mean(row[part][direction]['bleu'] for row in rows):.2f}" for part in ("validation", "test2016")
+    )
 
 
 def _mean(rows: list[Values], group: tuple[str, ...]) -> str:

@@ -86,7 +86,9 @@ def test_the_other_verbs_take_a_direction(command, trained: tuple[Path, str], tm
     score = command("score", run, *sides, "--to", "de")
     assert score.code == 0, score.err
     assert score.out != command("score", run, *sides, "--to", "fr").out
-    evaluated = command("evaluate", run, "--src", run.parent / "test.en", "--ref", run.parent / "test.de", "--to", "de", "--json")
+    evaluated = command(
+        "evaluate", run, "--src", run.parent / "test.en", "--ref", run.parent / "test.de", "--to", "de", "--json"
+    )
     assert json.loads(evaluated.out)["sentences"] == 7
     assert command("align", run, *sides, "--to", "de").out.count("\n") == 7
     both = command("align", run, *sides, "--to", "de", "--from", "en", "--reverse", run)
@@ -100,14 +102,20 @@ def test_the_other_verbs_take_a_direction(command, trained: tuple[Path, str], tm
     assert "say to which with --to" in complaint(command(*evaluation))
     assert "a shortlist is for a model of one direction" in complaint(command("shortlist", run, *sides))
     described = json.loads(command("info", run, "--json").out)
-    assert [(one["source"], one["target"]) for one in described["directions"]] == [("en", "de"), ("de", "en"), ("en", "fr")]
+    assert [(one["source"], one["target"]) for one in described["directions"]] == [
+        ("en", "de"),
+        ("de", "en"),
+        ("en", "fr"),
+    ]
     checked = command("data", "check", *sides, "--model", run)
     assert checked.code == 0, checked.err
 
 
 def test_a_model_of_one_direction_refuses_another_language(command, small_run: Path) -> None:
     plain = command("translate", small_run, "--beam", "1", stdin="le chat\n")
-    assert command("translate", small_run, "--beam", "1", "--to", "en", "--from", "fr", stdin="le chat\n").out == plain.out
+    assert (
+        command("translate", small_run, "--beam", "1", "--to", "en", "--from", "fr", stdin="le chat\n").out == plain.out
+    )
     assert "translates to 'en' only, not 'de'" in complaint(command("translate", small_run, "--to", "de"))
     assert "reads 'fr' only, not 'de'" in complaint(command("translate", small_run, "--from", "de"))
 
