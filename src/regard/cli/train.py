@@ -53,7 +53,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     if config.task == "caption" and getattr(data, "captions", None) is None:
         print_status("no captions given: training on the scenes corpus, generated pictures of shapes")
     if isinstance(data, PairData) and not data.training_corpora:
-        back = " and back" if config.data.both else ""
+        back = " and back" if data.both else ""
         print_status(f"no data given: training on the pocket corpus, French to English{back}")
     with TrainingProgress(training_unit(config.task)) as progress:
         try:
