@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,10 @@ def _problems(files: Manifest, checks: list[FileCheck], config: BundleSettings) 
 
 def _misfits(files: Manifest, config: BundleSettings, stored: int) -> Iterator[str]:
     """One line for codecs and one for weights that do not fit the config."""
-    checks = [lambda: config.load_codecs(files), lambda: check_weights(files, config, stored)]
+    checks: list[Callable[[], object]] = [
+        lambda: config.load_codecs(files),
+        lambda: check_weights(files, config, stored),
+    ]
     if is_adapter(files):
         checks.append(lambda: find_base(files))
     for check in checks:

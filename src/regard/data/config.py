@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from regard.data.replay import LabelledReplay, PairReplay, TextReplay
 from regard.settings import Settings
 
 STDIN = "-"
@@ -93,6 +94,9 @@ class PairData(Settings):
     seed: int = Field(default=1, ge=0)
     """Seed that chooses the held-out pairs and the pocket corpus's sentences."""
 
+    replay: PairReplay | None = None
+    """A table [data.replay]: text of the base that fine-tuning must not forget (src and tgt, or pairs; share), and its test."""
+
     @model_validator(mode="after")
     def _files_fit_together(self) -> Self:
         for source, target in (("src", "tgt"), ("valid_src", "valid_tgt"), ("test_src", "test_tgt")):
@@ -115,6 +119,9 @@ class PairData(Settings):
                     f"alignments = {self.alignments!r} needs training files; give src and tgt, or pairs, "
                     f"or with the pocket corpus alignments = {POCKET_ALIGNMENTS!r}"
                 )
+        if self.replay is not None and self.replay.trains and (self.alignments or not self.training_corpora):
+            other = "training files" if not self.training_corpora else "no data.alignments, which it has no lines of"
+            raise ValueError(f"replay of old text needs {other}")
         return self
 
     @model_validator(mode="after")
@@ -164,6 +171,9 @@ class TextData(Settings):
 
     max_length: int = Field(default=256, ge=1)
     """Longest context in tokens; longer documents are cut into contexts."""
+
+    replay: TextReplay | None = None
+    """A table [data.replay]: text of the base that fine-tuning must not forget (text, share), and its test (test_text)."""
 
     @field_validator("text", mode="before")
     @classmethod
@@ -234,6 +244,9 @@ class LabelledData(Settings):
 
     seed: int = Field(default=1, ge=0)
     """Seed that chooses the held-out texts."""
+
+    replay: LabelledReplay | None = None
+    """A table [data.replay]: texts of the base that fine-tuning must not forget (labelled, share), and a test (test_labelled)."""
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:

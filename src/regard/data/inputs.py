@@ -1,5 +1,6 @@
 """The inputs of a translation run: files or the pocket corpus, both as streams of pairs with a fingerprint."""
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,8 @@ class TrainingCorpus:
     name: str
     pairs: Callable[[], Iterator[Pair]]
     weight: float = 1.0
+    share: float | None = None
+    """Of replayed text: its share of the examples of an epoch, which decides the weight. None: it is no replay."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,10 @@ class Inputs:
         """The pairs of all training corpora, one after the other."""
         return chain_pairs(self.corpora)
 
+    def new(self) -> Iterator[Pair]:
+        """The same without replayed text, which comes last: what may be held out for validation."""
+        return chain_pairs(corpus for corpus in self.corpora if corpus.share is None)
+
 
 def joined_names(names: Iterable[str]) -> str:
     """The names of several corpora in one line."""
@@ -74,6 +81,9 @@ def _files(data: PairData) -> Inputs:
     for number, row in enumerate(data.corpora):
         roles = {role: path for role in CORPUS_ROLES if (path := getattr(row, role)) is not None}
         paths |= {f"corpora.{number}.{role}": path for role, path in roles.items()}
+    replay = data.replay if data.replay is not None and data.replay.trains else None
+    if replay is not None:
+        paths |= {f"replay.{role}": path for role in CORPUS_ROLES if (path := getattr(replay, role)) is not None}
     with ThreadPoolExecutor() as threads:
         fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
     digests = {path: fingerprint[role] for role, path in paths.items()}
@@ -85,6 +95,9 @@ def _files(data: PairData) -> Inputs:
         if not tests:
             raise DataError(f"{data.test_src}: no sentences to test on; give a file that has some, or none")
     corpora = tuple(_corpus(row, language_pair, digests) for row in data.training_corpora)
+    if replay is not None:
+        row = CorpusData(src=replay.src, tgt=replay.tgt, pairs=replay.pairs)
+        corpora += (dataclasses.replace(_corpus(row, language_pair, digests), share=replay.share),)
     has_validation = data.valid_src is not None or data.valid_pairs is not None
     held_out = f"{joined_names(corpus.name for corpus in corpora)} (held out)"
     links = data.alignments

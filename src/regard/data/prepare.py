@@ -27,6 +27,7 @@ from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import CORPUS_ROLES, INPUT_ROLES, Inputs, TrainingCorpus, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
 from regard.data.readers import Pair
+from regard.data.replay import replayed
 from regard.errors import DataError
 from regard.metrics.alignment import Links
 from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
@@ -125,7 +126,7 @@ def _build(
             raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
         training = _Training(inputs.corpora, ())
     else:
-        held = hold_out(with_progress(inputs.training(), "reading", progress), data.max_length, data.seed)
+        held = hold_out(with_progress(inputs.new(), "reading", progress), data.max_length, data.seed)
         if held.usable == 1:
             raise DataError(
                 f"{inputs.name}: only one usable sentence pair, and one must be held out; "
@@ -161,7 +162,9 @@ def _build(
 def _parts(directory: Path, inputs: Inputs, lines: Sequence[int]) -> tuple[CorpusPart, ...]:
     """The parts of an entry's training corpus; `lines`: the number of lines of each training corpus."""
     names, weights = [corpus.name for corpus in inputs.corpora], [corpus.weight for corpus in inputs.corpora]
-    return corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
+    parts = corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
+    share = inputs.corpora[-1].share
+    return parts if share is None else replayed(parts, share)
 
 
 class _Training:

@@ -10,6 +10,7 @@ from regard.bundle.config import AlignmentConfig, Languages, vocabulary_sizes
 from regard.data.batches import Batch
 from regard.data.examples import PairExamples
 from regard.data.prepare import Prepared
+from regard.data.replay import replay_note
 from regard.metrics.scores import added_scores
 from regard.metrics.translation import bleu, chrf, exact_match
 from regard.tasks.alignment_loss import AlignmentLoss
@@ -49,12 +50,16 @@ class TranslateObjective(TextObjective):
             ),
         )
         self.bundle = own if base is None else own.inherited(base)
+        self.notes: tuple[str, ...] = ()
         held_out = len(prepared.valid)
         if prepared.held_out and held_out < FEW_HELD_OUT:
             self.notes = (
                 f"validation on {held_out} {'pair' if held_out == 1 else 'pairs'}: its scores are noise; "
                 "give --valid-src and --valid-tgt",
             )
+        replay = settings.data.replay
+        if replay is not None and replay.trains:
+            self.notes = (*self.notes, replay_note(prepared.parts, replay.share))
 
     @property
     def left_out(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from regard.models.config import TRANSLATORS, ModelConfig, TransformerBase, Tran
 from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
 from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
-from regard.tasks.checks import check_kind, check_positions, check_select
+from regard.tasks.checks import check_kind, check_positions, check_replay, check_select
 from regard.text.config import TextConfig
 from regard.training.config import RunSettings
 
@@ -32,6 +32,7 @@ class TranslateSettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, TRANSLATORS, self.task)
         check_select(self.train.select, self.task)
+        check_replay(self.data.replay, self.train.start)
         check_positions(self.model.reach, self.data.max_length, ["an end mark"])
         if self.model.needs_joint_vocabulary and not self.text.joint:
             kind = getattr(self.model, "kind", type(self.model).__name__)
