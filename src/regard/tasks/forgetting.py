@@ -20,6 +20,7 @@ from regard.training.config import RunSettings
 if TYPE_CHECKING:
     import torch
 
+MOST = 2  # scores in a line
 BEFORE_FILE = "forgetting.json"
 FLAGS: Mapping[str, Any] = {
     "metric": [],
@@ -78,7 +79,7 @@ def forgetting_line(record: Mapping[str, Any]) -> str:
     """The scores before and after in one line, such as `forgetting: old.en: BLEU 34.1 before, 30.2 after (-3.9)`."""
     before, after = record["before"], record["after"]
     parts = []
-    for name in (name for name in after if name in before and name in METRICS):
+    for name in [name for name in after if name in before and name in METRICS][:MOST]:
         row = METRICS[name]
         old, new = row.scale * before[name], row.scale * after[name]
         unit = f" {row.unit}".rstrip()
