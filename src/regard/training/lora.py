@@ -110,7 +110,7 @@ def adapted_maps(network: nn.Module, config: LoraConfig, new: Collection[str] = 
     """The names of the maps that get factors. Refuses parts that the network does not have, and a rank above a map's smaller side."""
     parts = weight_parts(network)
     whole = {*whole_weights(network, config), *new}
-    shapes = {name: weight.shape for name, weight in network.named_parameters() if weight.dim() == 2}
+    shapes = {name: weight.shape for name, weight in _free(network).items() if weight.dim() == 2}
     there = sorted({part for name in shapes for part in parts[name] & MAPS.keys()})
     for module in config.module_names:
         if module not in there:
@@ -136,7 +136,12 @@ def whole_weights(network: nn.Module, config: LoraConfig) -> list[str]:
     for part in config.whole_names:
         if not any(part in own for own in parts.values()):
             raise ConfigError(f"train.lora.whole {part!r}: {type(network).__name__} has no such weights; leave it out")
-    return [name for name, own in parts.items() if own & set(config.whole_names)]
+    return [name for name in _free(network) if parts[name] & set(config.whole_names)]
+
+
+def _free(network: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights that are not frozen, by name."""
+    return {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
 
 
 def _put_module(root: nn.Module, name: str, module: nn.Module) -> None:
