@@ -36,6 +36,7 @@ from regard.tasks.table import TASKS
 Values = dict[str, Any]
 SIZES = {"width": 256, "heads": 4, "layers": 4, "feed_forward": 1024}
 LABELLED, PAIRS = 500, 2_000
+RANK = 6  # 4.7 % of the weights of the default model
 SCORES = {"classify": "accuracy", "denoise": "bleu", "lora": "bleu", "forgetting": "bleu"}
 SEEDS = (1, 2, 3)
 
@@ -215,7 +216,7 @@ FULL, LOW = (1e-3, 2e-3, 4e-3), (1e-3, 3e-3, 1e-2)
 
 def lora(place: Place) -> list[Variant]:
     tuned, test, base, _ = captions_after_tatoeba(place)
-    low = {**tuned, "train": {**tuned["train"], "lora": {"rank": 8}}}
+    low = {**tuned, "train": {**tuned["train"], "lora": {"rank": RANK}}}
     return [Variant("full", tuned, FULL, test, base), Variant("lora", low, LOW, test, base)]
 
 
@@ -224,7 +225,7 @@ def forgetting(place: Place) -> list[Variant]:
     variants = []
     for share in (0.1, 0.3):
         data = {**tuned["data"], "replay": {**replay, "share": share}}
-        low = {**tuned["train"], "lora": {"rank": 8}}
+        low = {**tuned["train"], "lora": {"rank": RANK}}
         variants.append(Variant(f"full, replay {share:g}", {**tuned, "data": data}, FULL, test, base))
         variants.append(Variant(f"lora, replay {share:g}", {**tuned, "data": data, "train": low}, LOW, test, base))
     return variants
@@ -325,7 +326,7 @@ def table(out: Path) -> str:
             *rows,
         ]
     bases = [(path.stem, json.loads(path.read_text("utf-8"))) for path in sorted((out / "bases").glob("*.json"))]
-    lines += ["", *(f"base {name}: {base['minutes']:.0f} processor minutes" for name, base in bases)]
+    lines += ["", *(f"base {name}: {base['minutes']:.1f} processor minutes" for name, base in bases)]
     return "\n".join(lines)
 
 
@@ -345,7 +346,7 @@ def _row(path: Path) -> str:
     forgot = f"{statistics.mean(before):.2f} -> {_spread(after)}" if old else "-"
     return (
         f"| {chosen['variant']} | {chosen['rate']:g} | {_spread([one['score'] for one in cells])} | {_spread(tests)} | {share} | "
-        f"{forgot} | {minutes:.0f} |"
+        f"{forgot} | {minutes:.1f} |"
     )
 
 
