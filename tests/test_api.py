@@ -47,6 +47,7 @@ def test_unknown_names_are_refused() -> None:
         "extend",
         "load",
         "load_ensemble",
+        "merge",
         "quantize",
         "train",
     }

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import export, extend, import_model, load, quantize, train
+    from regard.api import export, extend, import_model, load, merge, quantize, train
     from regard.explain.explanation import Explanation
     from regard.search.options import SearchOptions
     from regard.tasks.classify.classifier import Classifier
@@ -42,6 +42,7 @@ __all__ = [
     "import_model",
     "load",
     "load_ensemble",
+    "merge",
     "quantize",
     "train",
 ]
@@ -62,6 +63,7 @@ _HOMES = {
     "import_model": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
+    "merge": "regard.api",
     "quantize": "regard.api",
     "train": "regard.api",
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from regard.activity import activity
+from regard.bundle.adapter import ADAPTER, ADAPTER_WEIGHTS
 from regard.bundle.bundle import read_weights
 from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import convert, obstacle
@@ -136,7 +137,7 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
     """The bundle alone, in the newest format, without what only resuming its training needs."""
     with disk_errors(directory):
         for name in bundle.files.digests:
-            if name not in (*FOR_RESUMING, CARD, WEIGHTS, CONFIG):
+            if name not in (*FOR_RESUMING, CARD, WEIGHTS, CONFIG, ADAPTER, ADAPTER_WEIGHTS):
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / name).write_bytes(bundle.files.read(name, sys.maxsize))
         (directory / CONFIG).write_text(to_json(bundle.config.model_dump(mode="json")), encoding="utf-8")

@@ -18,6 +18,7 @@ from regard.files import to_json, to_json_line, write_whole
 from regard.settings import read_json
 from regard.tasks.bundles import open_to_load
 from regard.tasks.fine_tuning import base_of, remarks_on
+from regard.tasks.forgetting import forgetting, scores_before
 from regard.tasks.interface import Task
 from regard.tasks.runs import CONFIG, METRICS_FILE, refuse_holder_of_runs
 from regard.tasks.settings import FORMAT, changes_since, restoring, stored_format
@@ -55,12 +56,14 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
         objective = task.objective(settings, base, _preparation_listener(listeners))
         write_whole(out / CONFIG, to_json(stored_settings(settings)))
         remarks = _remarks(settings, objective, base)
+        before = scores_before(task, settings, base, out, device)
         outcome = train_objective(settings, out, objective, listeners, base, remarks)
         if outcome.reason == "interrupted":
             return Run(out, outcome.reason, None, None, objective, signal=outcome.signal)
         with activity("final evaluation"):
             served = task.load(open_to_load(find_bundle(out)), device, "auto", "float32")
             evaluation = task.evaluate(served, objective.test)
+        evaluation.metrics.update(forgetting(task, settings, served, before))
         _keep(out, task, objective, evaluation, outcome.cost)
         return Run(out, outcome.reason, evaluation.metrics, evaluation, objective)
 

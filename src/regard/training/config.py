@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from regard.models.config import ModelConfig
 from regard.settings import OneOf, Settings
+from regard.training.lora_config import LoraConfig
 
 RATES = {"muon": 8e-3, "adamw": 1e-3, "adam": 1e-3, "sgd": 1.0}
 """The default learning rate of each optimiser. The schedule `noam` has its own default, 1."""
@@ -82,11 +83,15 @@ class TrainConfig(Settings):
     """auto, cpu, cuda, cuda:N or mps."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type of matrix products; weights, norms and the loss stay in float32. auto: bfloat16 where it was measured to be faster."""
+    lora: LoraConfig | None = None
+    """A table [train.lora]: train low-rank additions to the maps of a base, in place of all its weights; optimizer is then adamw."""
 
     @model_validator(mode="before")
     @classmethod
     def _fill_rate(cls, values: Any) -> Any:
         """Fill in the learning rate of the optimiser and, in fine-tuning, the warm-up. What is given stays as it is."""
+        if isinstance(values, dict) and values.get("lora") is not None:
+            values = {"optimizer": "adamw", **values}  # which moves A and B as their authors did
         if not isinstance(values, dict) or "learning_rate" in values:
             return values
         noam = values.get("schedule") == "noam"
@@ -104,6 +109,10 @@ class TrainConfig(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "TrainConfig":
+        if self.lora is not None and self.start is None:
+            raise ValueError(
+                "train.lora needs train.start (--start DIR): its low-rank weights are added to those of a base"
+            )
         if self.average > self.keep:
             raise ValueError(
                 f"train.average {self.average} needs train.keep of at least {self.average}, not {self.keep}"

@@ -12,7 +12,7 @@ from regard.bundle.config import Languages, vocabulary_sizes
 from regard.bundle.opened import OpenBundle
 from regard.data.batches import Batch
 from regard.data.examples import LabelledExamples
-from regard.data.labelled import PreparedLabelled
+from regard.data.labelled import LabelledCorpus, PreparedLabelled
 from regard.errors import ConfigError
 from regard.metrics.scores import METRICS
 from regard.models.classifiers import Bag
@@ -36,9 +36,8 @@ class ClassifyObjective(TextObjective):
     ) -> None:
         super().__init__(prepared)
         self.settings, self.prepared = settings, prepared
-        vocabulary, labels = prepared.tokenizers.source.vocabulary, len(prepared.labels)
-        self.examples = LabelledExamples(prepared.train, vocabulary.pad, vocabulary.EOS, labels)
-        self._valid = LabelledExamples(prepared.valid, vocabulary.pad, vocabulary.EOS, labels)
+        self.examples = self.labelled(prepared.train)
+        self._valid = self.labelled(prepared.valid)
         own = ClassifyBundle(
             model=settings.model,
             languages=Languages(source=prepared.language),
@@ -48,6 +47,11 @@ class ClassifyObjective(TextObjective):
             longest=int(prepared.train.lengths.max()),
         )
         self.bundle = own if base is None else own.inherited(base)
+
+    def labelled(self, corpus: LabelledCorpus) -> LabelledExamples:
+        """The examples of labelled texts."""
+        vocabulary = self.codecs.source.vocabulary
+        return LabelledExamples(corpus, vocabulary.pad, vocabulary.EOS, len(self.prepared.labels))
 
     @property
     def left_out(self) -> dict[str, int]:

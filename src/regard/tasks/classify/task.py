@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.data.replay import replayed_labelled
 from regard.errors import shown
 from regard.tasks.checks import torch_only
 from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
@@ -44,7 +45,14 @@ class Classify:
         )
         if base is not None:
             refuse_other_labels(prepared.labels, base)
-        return ClassifyObjective(settings, prepared, None if base is None else base.config)
+        objective = ClassifyObjective(settings, prepared, None if base is None else base.config)
+        replay = settings.data.replay
+        if replay is not None and replay.labelled is not None and base is not None:
+            old = replayed_labelled(settings.data, replay.labelled)
+            texts = prepare_labelled(old, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
+            refuse_other_labels(texts.labels, base)
+            objective.replay(replay.labelled, texts, objective.labelled(texts.train), replay.share)
+        return objective
 
     def load(
         self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.data.replay import replayed_text
 from regard.errors import shown
 from regard.tasks.checks import torch_only
 from regard.tasks.generate.settings import GenerateBundle, GenerateSettings
@@ -42,7 +43,12 @@ class Generate:
         prepared = prepare_texts(settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
         if isinstance(settings.model, MarkovConfig):
             return CountObjective(settings, prepared)
-        return GenerateObjective(settings, prepared, None if base is None else base.config)
+        objective = GenerateObjective(settings, prepared, None if base is None else base.config)
+        if settings.data.replay is not None and settings.data.replay.text is not None:
+            old = replayed_text(settings.data, settings.data.replay.text)
+            texts = prepare_texts(old, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
+            objective.replay(settings.data.replay.text, texts, objective.contexts(texts), settings.data.replay.share)
+        return objective
 
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Writer":
         from regard.bundle.bundle import read_network

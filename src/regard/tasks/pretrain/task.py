@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
 from regard.data.objectives import objectives_of
+from regard.data.replay import replayed_text
 from regard.tasks.checks import torch_only
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 from regard.tasks.pretrain.settings import PretrainBundle, PretrainSettings
@@ -42,7 +43,14 @@ class Pretrain:
         prepared = prepare_texts(
             settings.data, settings.reserving_text, cache_directory() / "corpora", listener, base_tokenizers
         )
-        return PretrainObjective(settings, prepared, None if base is None else base.config)
+        objective = PretrainObjective(settings, prepared, None if base is None else base.config)
+        if settings.data.replay is not None and settings.data.replay.text is not None:
+            old = replayed_text(settings.data, settings.data.replay.text)
+            texts = prepare_texts(
+                old, settings.reserving_text, cache_directory() / "corpora", listener, base_tokenizers
+            )
+            objective.replay(settings.data.replay.text, texts, objective.corrupted(texts), settings.data.replay.share)
+        return objective
 
     def goes_with(self, kind: str) -> dict[str, str]:
         """The settings that a kind of network needs beside it, for `regard init`."""
