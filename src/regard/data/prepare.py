@@ -29,8 +29,9 @@ from regard.data.mixing import CorpusPart, corpus_parts
 from regard.data.readers import Pair
 from regard.errors import DataError
 from regard.metrics.alignment import Links
-from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
+from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import TextConfig
+from regard.text.growing import tokenizers_of_pairs
 
 FORMAT = 1  # raise it when the layout of an entry or the output of the tokenisers changes
 REPORT_EVERY = 20_000  # pairs
@@ -134,8 +135,10 @@ def _build(
         validation = list(held.pairs)
         training = _Training(inputs.corpora, validation)
     _require_pairs(training, inputs, data.max_length)
-    tokenizers = base_tokenizers or learn_pair(
-        text, lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
+    tokenizers = tokenizers_of_pairs(
+        base_tokenizers,
+        text,
+        lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress)),
     )
     save_tokenizers(tokenizers, staging / "tokenizers")
     valid_counts = write_numbered(staging / "valid", validation, tokenizers, data.max_length)

@@ -22,6 +22,10 @@ class TrainConfig(Settings):
     """Decides the initial weights, the order of batches and every dropout."""
     start: str | None = None
     """A run or a bundle to train further (fine-tuning): its weights, vocabulary and model, but for the dropout; not given, from nothing."""
+    freeze: tuple[str, ...] = ()
+    """Parts of the network that training leaves as they are, such as embedding, encoder, encoder.0, norm or head."""
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    """The rate of each block, as a factor of that of the block above it; the embeddings have the lowest. 1: the same for all."""
     batch_tokens: int = Field(default=1024, ge=1)
     """Tokens in a batch, padding included, on its longer side."""
     accumulate: int = Field(default=1, ge=1)

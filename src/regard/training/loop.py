@@ -50,6 +50,8 @@ class TrainingJob:
     device: torch.device
     workers: int
     precision: Precision
+    validates_base: bool = False
+    """Whether the weights before the first step are those of a base model, which is validated and saved as step 0."""
     validated_codecs: Any = None
     """The codecs that the validation of the present weights has made; None after the next step."""
 
@@ -94,7 +96,7 @@ def training(
     batches = _planned(job)
     saved = progress.step
     with make_team(job) as team:
-        if config.start is not None and progress.step == 0 and progress.best is None:
+        if job.validates_base and progress.step == 0 and progress.best is None:
             yield from _base(job, team)
         while True:
             reason = "interrupted" if team.agree(interrupted()) else _limit(progress, config, len(batches))

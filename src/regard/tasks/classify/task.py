@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
 from regard.errors import shown
+from regard.tasks.base_model import config_of, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
@@ -38,13 +39,13 @@ class Classify:
         from regard.files import cache_directory
         from regard.tasks.classify.objective import ClassifyObjective, refuse_other_labels
 
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_labelled(
             settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers
         )
         if base is not None:
             refuse_other_labels(prepared.labels, base)
-        return ClassifyObjective(settings, prepared, None if base is None else base.config)
+        return ClassifyObjective(settings, prepared, config_of(self.name, base))
 
     def load(
         self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
 from regard.errors import shown
+from regard.tasks.base_model import config_of, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.generate.settings import GenerateBundle, GenerateSettings
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
@@ -38,11 +39,11 @@ class Generate:
         from regard.models.config import MarkovConfig
         from regard.tasks.generate.objective import CountObjective, GenerateObjective
 
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_texts(settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
         if isinstance(settings.model, MarkovConfig):
             return CountObjective(settings, prepared)
-        return GenerateObjective(settings, prepared, None if base is None else base.config)
+        return GenerateObjective(settings, prepared, config_of(self.name, base))
 
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Writer":
         from regard.bundle.bundle import read_network

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
 from regard.data.objectives import objectives_of
+from regard.tasks.base_model import config_of, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 from regard.tasks.pretrain.settings import PretrainBundle, PretrainSettings
@@ -38,11 +39,11 @@ class Pretrain:
         from regard.tasks.pretrain.objective import PretrainObjective, check_pieces
 
         check_pieces(settings, base)
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_texts(
             settings.data, settings.reserving_text, cache_directory() / "corpora", listener, base_tokenizers
         )
-        return PretrainObjective(settings, prepared, None if base is None else base.config)
+        return PretrainObjective(settings, prepared, config_of(self.name, base))
 
     def goes_with(self, kind: str) -> dict[str, str]:
         """The settings that a kind of network needs beside it, for `regard init`."""
