@@ -1,31 +1,44 @@
 """Lists the tensors of a network by their modules, such as `embedding, encoder.0-3, decoder.0-3.cross`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from itertools import groupby
 
 Part = tuple[str, int, str]
 """(stack or path, number of the block or -1, sublayer or nothing)."""
 
+ORDER = (
+    *("embedding", "source.embedding", "source.segment", "source.positions", "source.norm"),
+    *("encoder_bias", "encoder", "encoder_norm", "bridge"),
+    *("target.embedding", "target.segment", "target.positions", "target.norm"),
+    *("decoder_bias", "decoder", "decoder_norm", "pooler", "output", "output_bias"),
+)
 
-def listed(chosen: Collection[str], names: Mapping[str, tuple[str, ...]]) -> str:
-    """The modules of the chosen tensors. names: every tensor of the network, with all names that it has.
+
+def listed(chosen: Collection[str], names: Collection[str]) -> str:
+    """The modules of the chosen tensors. names: every tensor of the network.
 
     A block is listed as a whole if all of its tensors are chosen, and else by its sublayers.
     """
+    one_table = len([name for name in names if name.endswith(".embedding.weight")]) == 1
+    part_of = {name: _part(name, one_table=one_table) for name in names}
     whole: dict[Part, bool] = {}
-    for name, aliases in names.items():
-        block = _block(_part(name, aliases))
-        whole[block] = whole.get(block, True) and name in chosen
+    for name, part in part_of.items():
+        whole[_block(part)] = whole.get(_block(part), True) and name in chosen
     parts: dict[Part, None] = {}
-    for name, aliases in names.items():
+    for name, part in part_of.items():
         if name in chosen:
-            part = _part(name, aliases)
             parts[_block(part) if whole[_block(part)] else part] = None
-    return ", ".join(_ranges(list(parts)))
+    return ", ".join(_ranges(sorted(parts, key=_place)))
 
 
-def _part(name: str, aliases: tuple[str, ...]) -> Part:
-    if {"source.embedding.weight", "target.embedding.weight"} <= set(aliases):
+def _place(part: Part) -> tuple[int, bool]:
+    """Sort key: from the input to the output, sublayers after whole blocks. Unknown modules come last."""
+    stack, _, sublayer = part
+    return ORDER.index(stack) if stack in ORDER else len(ORDER), bool(sublayer)
+
+
+def _part(name: str, *, one_table: bool) -> Part:
+    if one_table and name.endswith(".embedding.weight"):
         return "embedding", -1, ""
     first, *rest = name.split(".")
     if len(rest) > 1 and rest[0].isdigit():

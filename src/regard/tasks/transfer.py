@@ -9,7 +9,7 @@ use for it. Outputs are taken only for the same vocabulary or the same labels. R
     one stack           -                                               the base's decoder, else its encoder
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from regard.tasks.module_names import listed
 from regard.text.build import TokenizerPair
 from regard.text.growing import spelled
 from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import Vocabulary
 from regard.training.objective import Fitted, Trained
 
 TABLES = {"source.embedding.weight": "source", "target.embedding.weight": "target"}
@@ -115,7 +116,7 @@ class Transfer:
 
     def __init__(self, base: OpenBundle, bundle: BundleSettings, codecs: TokenizerPair) -> None:
         """bundle, codecs: of the new run."""
-        self.base = base
+        self.base, self.bundle = base, bundle
         self._ours, self._theirs = _Network.of(bundle, codecs), _Network.of(base.config, base.tokenizers)
         self.taken = {name: source for name in self._ours.tensors if (source := self._source(name)) is not None}
         """Tensor of the new network -> tensor of the base."""
@@ -149,12 +150,16 @@ class Transfer:
         yield f"it starts from {self.base.directory}, a model for task {config.task!r}"
         size = sum(ours.tensors[name][0].numel() for name in self.taken)
         every = sum(tensor.numel() for tensor, _ in ours.tensors.values())
-        yield f"taken: {listed(self.taken, _aliases(ours))} ({size:,} of {every:,} weights)"
+        yield f"taken: {listed(self.taken, ours.tensors)} ({size:,} of {every:,} weights)"
         if self.new:
-            yield f"new: {listed(self.new, _aliases(ours))}"
+            yield f"new: {listed(self.new, ours.tensors)}"
         if self.left_out:
-            yield f"left out: {listed(self.left_out, _aliases(self._theirs))}"
+            yield f"left out: {listed(self.left_out, self._theirs.tensors)}"
         yield from self._notes_on_vocabulary()
+
+    def vocabularies(self, name: str) -> tuple[Vocabulary, Vocabulary]:
+        """The pieces of the rows of a tensor that is taken, and those of the base's."""
+        return self._ours.tokenizer(name).vocabulary, self._theirs.tokenizer(self.taken[name]).vocabulary
 
     def record(self) -> dict[str, Any]:
         """The same by tensors, for the file of the run."""
@@ -247,10 +252,6 @@ def _is_in(name: str, modules: Sequence[str]) -> bool:
 def _is_of_vocabulary(name: str, network: _Network) -> bool:
     """Whether the rows of a tensor are pieces of a vocabulary."""
     return name in TABLES or (name in OUTPUTS and not network.classifies)
-
-
-def _aliases(network: _Network) -> Mapping[str, tuple[str, ...]]:
-    return {name: names for name, (_, names) in network.tensors.items()}
 
 
 def _fill_rows(tensor: Tensor, stored: Tensor, rows: Sequence[Row]) -> None:
