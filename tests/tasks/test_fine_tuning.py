@@ -258,11 +258,12 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
         "or set task to 'generate' or 'pretrain'"
     )
     assert complaint({"task": "translate", "data": {"text": "book.txt"}}) == (
-        "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate'"
+        "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate' or 'pretrain'"
     )
     for task in ("translat", ["translate"]):
-        assert "'translate', 'generate', 'classify', 'classify_images', 'caption' or 'forecast'" in complaint(
-            {"task": task}
+        assert (
+            "'translate', 'generate', 'classify', 'classify_images', 'caption', 'forecast' or 'pretrain'"
+            in complaint({"task": task})
         )
     with pytest.raises(ConfigError, match=r"model.width = 128: training starts from .* where it is 16; leave it out"):
         base_of(parse_settings({"task": "generate", "data": {"text": "book.txt"}, "train": {"start": str(base)}}))

@@ -9,109 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.bundle.bundle import read_network, save_bundle
-from regard.bundle.locate import find_bundle
+from regard.bundle.bundle import read_network
 from regard.errors import RegardError
 from regard.settings import merged
 from regard.tasks.bundles import open_bundle
 from regard.tasks.fine_tuning import base_of, run_settings
-from regard.tasks.table import TASKS
-from regard.tasks.transfer import Transfer, transfer_of
-from regard.text.growing import spelled
-from regard.text.vocabulary import Vocabulary
+from regard.tasks.transfer import Transfer
 from regard.training.events import Started, Step, Validated
-from regard.training.objective import Trained
+from tasks.transfer_bases import Home, compare_rows
 from training.runs import assert_same_run, logged, run, stop_after
-
-SMALL = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32}
-STEPS = {"max_steps": 4, "batch_tokens": 200, "validate_every": 2, "save_every": 2, "samples": 1}
-
-
-class Home:
-    """Texts of every task, and bundles of every kind of network with random weights."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        words = [f"{'fine' if n % 2 else 'dull'} {'film ' * (n % 3)}number {n} again" for n in range(80)]
-        self.write("text.txt", words)
-        self.write("a.xx", words)
-        self.write("a.yy", [word.upper() for word in words])
-        self.write("labelled.tsv", [f"{word}\t{'good' if n % 2 else 'bad'}" for n, word in enumerate(words)])
-        self.write("moods.tsv", [f"{word}\t{('sad', 'glad', 'calm')[n % 3]}" for n, word in enumerate(words)])
-        self.write("tagged.tsv", ["they\tP", "can\tV", "fish\tN", ""] * 20)
-        text, pairs = {"text": self.file("text.txt")}, {"src": self.file("a.xx"), "tgt": self.file("a.yy")}
-        self.data: dict[str, dict[str, Any]] = {
-            "pretrain": text,
-            "generate": text,
-            "translate": pairs,
-            "classify": {"labelled": self.file("labelled.tsv")},
-        }
-        self._made: dict[str, Path] = {}
-
-    def file(self, name: str) -> str:
-        return str(self.path / name)
-
-    def base(self, name: str) -> Path:
-        """A bundle by its name in `BASES`."""
-        if name not in self._made:
-            task, changes = BASES[name]
-            values = merged({"task": task, "data": self.data[task], "text": {"vocabulary": 320}}, changes)
-            objective = TASKS[task].objective(run_settings(values), None, lambda *_: None)
-            torch.manual_seed(len(self._made))
-            network = scrambled(objective.bundle.network())
-            out = self.path / name
-            save_bundle(out, network.state_dict(), objective.bundle, objective.codecs)
-            self._made[name] = out
-        return self._made[name]
-
-    def values(self, start: str, task: str, **changes: Any) -> dict[str, Any]:
-        """The settings of a run from a base, with nothing of the base's repeated."""
-        plain = {"task": task, "data": self.data[task], "train": {**STEPS, "start": str(self.base(start))}}
-        return merged(plain, changes)
-
-    def started(self, start: str, task: str, **changes: Any) -> tuple[nn.Module, Transfer, nn.Module]:
-        """(the new network before its first step, its transfer, the network of the base)."""
-        settings = run_settings(self.values(start, task, **changes))
-        base = base_of(settings)
-        objective: Trained = TASKS[task].objective(settings, base, lambda *_: None)
-        transfer = transfer_of(objective, base)
-        assert base is not None
-        assert transfer is not None
-        torch.manual_seed(99)
-        network = objective.bundle.network()
-        transfer.fill(network)
-        return network.eval(), transfer, read_network(base)
-
-    def write(self, name: str, lines: list[str]) -> None:
-        (self.path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-BASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "mask": ("pretrain", {"objective": {"kind": "mask"}, "model": {**SMALL, "norm_kind": "rms"}}),
-    "denoise": ("pretrain", {"objective": {"kind": "denoise"}, "model": SMALL}),
-    "span": ("pretrain", {"objective": {"kind": "span"}, "model": SMALL, "text": {"vocabulary": 340}}),
-    "prefix": ("pretrain", {"objective": {"kind": "prefix"}, "model": SMALL}),
-    "language": ("generate", {"model": SMALL}),
-    "relative": ("generate", {"model": {**SMALL, "positions": "relative"}}),
-    "learned": ("pretrain", {"model": {**SMALL, "positions": "learned", "embedding_norm": True}}),
-    "translator": ("translate", {"model": SMALL}),
-    "untied": ("translate", {"model": {**SMALL, "tie": False, "output_bias": True}}),
-    "two": ("translate", {"model": {**SMALL, "encoder_layers": 3}, "text": {"joint": False}}),
-    "classifier": ("classify", {"model": {**SMALL, "pooler": True}}),
-    "gru": ("translate", {"model": {"kind": "recurrent", "layers": 1, "width": 16, "cell": "gru"}}),
-    "bag": ("classify", {"model": {"kind": "bag"}}),
-}
-
-
-def scrambled(network: nn.Module) -> nn.Module:
-    """The network with every weight moved, so that no two tensors are equal by their initial values; padding stays zero."""
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
-        for module in network.modules():
-            if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-                module.weight[module.padding_idx] = 0.0
-    return network
 
 
 @pytest.fixture(scope="module")
@@ -188,15 +94,6 @@ def transfer_target(transfer: Transfer) -> nn.Module:
     """A new network of the same settings."""
     network: nn.Module = transfer.bundle.network()
     return network
-
-
-def compare_rows(transfer: Transfer, tensor: str, ours: Tensor, theirs: Tensor) -> None:
-    """Every piece that both vocabularies have keeps its vector."""
-    own, other = (side.pieces for side in transfer.vocabularies(tensor))
-    common = [piece for piece in other[:-1] if piece in own]
-    assert len(common) == len(other) - 1
-    mine, stored = (torch.tensor([pieces.index(piece) for piece in common]) for pieces in (own, other))
-    assert torch.equal(ours[mine], theirs[stored])
 
 
 def ids_of(home: Home, start: str) -> Tensor:
@@ -357,100 +254,3 @@ def test_a_run_across_tasks_lists_freezes_stops_early_and_goes_on_exactly(home: 
 def result_of(result: Any) -> str:
     assert result.metrics is not None
     return str(result.metrics["model"])
-
-
-def grown(home: Home, start: str, task: str, **changes: Any) -> tuple[Any, Transfer, Any]:
-    """`started` on a text with words of its own, for which the vocabulary grows."""
-    lines = [f"wxyz {'zwölf ' * (n % 3 + 1)}nümber {n}" for n in range(40)]
-    home.write("new.txt", lines)
-    home.write("new.xx", lines)
-    home.write("new.yy", [line[::-1] for line in lines])
-    data = (
-        {"src": home.file("new.xx"), "tgt": home.file("new.yy")}
-        if task == "translate"
-        else {"text": home.file("new.txt")}
-    )
-    network, transfer, base = home.started(start, task, **merged({"data": data, "text": {"grow": 12}}, changes))
-    return network, transfer, base.eval()
-
-
-@pytest.mark.parametrize(
-    ("start", "task"),
-    [("translator", "translate"), ("two", "translate"), ("language", "generate"), ("untied", "translate")],
-)
-def test_a_grown_vocabulary_keeps_every_vector_and_every_output_of_old_pieces(
-    home: Home, start: str, task: str
-) -> None:
-    network, transfer, base = grown(home, start, task)
-    assert transfer.whole
-    name = "target.embedding.weight"
-    own, other = transfer.vocabularies(name)
-    compare_rows(transfer, name, network.state_dict()[name], base.state_dict()[name])
-    pieces = [piece for piece in own.pieces if piece not in other]
-    assert len(pieces) == 12
-    assert f"its vocabulary of {len(other):,} grows by 12 pieces, to {len(own):,}" in list(transfer.notes())
-    tokenizers = open_bundle(home.base(start)).tokenizers
-    for piece in pieces[:3]:
-        row = network.state_dict()[name][own.id_of(piece)]
-        parts = spelled(tokenizers.target, piece)
-        torch.testing.assert_close(row, base.state_dict()[name][parts].mean(dim=0))
-    ids, source = old_ids(home, start, own, other), old_ids(home, start, *source_vocabularies(transfer))
-    columns = torch.tensor([own.id_of(piece) for piece in other.pieces[:-1]])
-    with torch.no_grad():
-        now, before = network(source[0], ids[0])[..., columns], base(source[1], ids[1])
-    torch.testing.assert_close(now, before, atol=1e-6, rtol=1e-6)
-
-
-def source_vocabularies(transfer: Transfer) -> tuple[Vocabulary, Vocabulary]:
-    name = next((name for name in transfer.taken if name.startswith("source.embedding")), "target.embedding.weight")
-    return transfer.vocabularies(name)
-
-
-def old_ids(home: Home, start: str, own: Vocabulary, other: Vocabulary) -> tuple[Tensor, Tensor]:
-    """Some old pieces by their new ids and by their old ones."""
-    pieces = [piece for piece in other.pieces[2:-1] if piece not in other.reserved.names][::37]
-    return torch.tensor([own.ids_of(pieces)]), torch.tensor([other.ids_of(pieces)])
-
-
-def test_reserved_pieces_are_added_when_a_vocabulary_grows(home: Home) -> None:
-    network, transfer, base = grown(home, "language", "pretrain", text={"grow": 5})
-    own, other = transfer.vocabularies("source.embedding.weight")
-    assert own.reserved.mask == 2
-    assert other.reserved.mask is None
-    assert len(own) == len(other) + 6
-    compare_rows(
-        transfer,
-        "source.embedding.weight",
-        network.state_dict()["source.embedding.weight"],
-        base.state_dict()["target.embedding.weight"],
-    )
-    assert "add it with text.grow = 0" in complaint_of_pieces(home)
-
-
-def complaint_of_pieces(home: Home) -> str:
-    settings = run_settings(home.values("language", "pretrain"))
-    with pytest.raises(RegardError) as caught:
-        TASKS["pretrain"].objective(settings, base_of(settings), lambda *_: None)
-    return str(caught.value)
-
-
-def test_a_grown_model_is_trained_from_step_0_and_goes_on_exactly(home: Home, tmp_path: Path) -> None:
-    home.write("new.txt", [f"wxyz {'zwölf ' * (n % 3 + 1)}nümber {n}" for n in range(40)])
-    values = home.values("language", "generate", data={"text": home.file("new.txt")}, text={"grow": 12})
-    _, events = run(values, tmp_path / "whole")
-    first = next(event for event in events if isinstance(event, Step | Validated))
-    assert isinstance(first, Validated)
-    with pytest.raises(KeyboardInterrupt):
-        run(values, tmp_path / "cut", stop_after(3))
-    run(values, tmp_path / "cut")
-    assert_same_run(tmp_path / "cut", tmp_path / "whole")
-    assert "nümber" in "".join(open_bundle(find_bundle(tmp_path / "cut")).tokenizers.source.vocabulary.pieces)
-
-
-def test_growth_that_cannot_be_is_refused(home: Home) -> None:
-    with pytest.raises(
-        RegardError, match=r"text.grow = 5 adds to the vocabulary of a base model; name one with train.start"
-    ):
-        run_settings({"task": "generate", "data": home.data["generate"], "text": {"grow": 5}})
-    with pytest.raises(RegardError, match=r"text.grow: a bag of words has a weight for each piece and label"):
-        home.started("bag", "classify", data={"labelled": home.file("moods.tsv")}, text={"grow": 5})
