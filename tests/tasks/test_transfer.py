@@ -192,14 +192,12 @@ def test_what_cannot_be_taken_is_refused_by_name(home: Home) -> None:
         f"model.mixer = ['window', 'window']: {where} ['attention', 'attention']; leave it out"
     )
     assert complaint(home.values("mask", "classify", text={"kind": "char"})) == (
-        f"text.kind = 'char': training starts from {mask}, whose vocabulary has 'bpe'; leave it out, "
-        "or start from a model of such a vocabulary"
+        f"text.kind = 'char': training starts from {mask}, whose vocabulary has 'bpe'; leave it out"
     )
     assert "whose vocabulary has True" in complaint(home.values("mask", "translate", text={"joint": False}))
     for kind in ("recurrent", "bag"):
         assert complaint(home.values("mask", "classify", model={"kind": kind})) == (
-            f"model.kind = '{kind}': training starts from {mask}, a model of kind 'encoder', with which it has nothing in common; "
-            "leave it out, or start from another model"
+            f"model.kind = '{kind}': {mask} is a model of kind 'encoder', which has nothing in common with it; leave it out"
         )
     bag = home.base("bag")
     assert complaint(home.values("bag", "generate")) == (

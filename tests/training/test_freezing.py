@@ -188,3 +188,9 @@ def test_a_part_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"train.freeze: this network has no part 'head2'"):
         run(settings, tmp_path / "run", freeze=["head2"])
     assert not (tmp_path / "run").exists()
+
+
+def test_parts_may_be_given_as_one_text() -> None:
+    for given in ("embedding,encoder.0", "embedding, encoder.0", ["embedding", "encoder.0"]):
+        assert TrainConfig.model_validate({"freeze": given}).freeze == ("embedding", "encoder.0")
+    assert TrainConfig.model_validate({"freeze": ""}).freeze == ()

@@ -93,8 +93,7 @@ def refuse_unfit(
     if wanted is not None and (family(wanted[1]) is None or family(wanted[1]) != family(type(model))):
         own = getattr(model, "kind", type(model).__name__)
         raise ConfigError(
-            f"model.kind = {wanted[0]!r}: training starts from {start}, a model of kind {own!r}, with which it has nothing in common; "
-            "leave it out, or start from another model"
+            f"model.kind = {wanted[0]!r}: {start} is a model of kind {own!r}, which has nothing in common with it; leave it out"
         )
     table = values.get("model")
     preset = table.get("preset") if isinstance(table, Mapping) else None
@@ -120,8 +119,7 @@ def refuse_contradictions(settings: RunSettings, base: OpenBundle) -> None:
     for name, value in expected.items():
         if text[name] != value:
             raise ConfigError(
-                f"text.{name} = {text[name]!r}: training starts from {start}, whose vocabulary has {value!r}; leave it out, "
-                "or start from a model of such a vocabulary"
+                f"text.{name} = {text[name]!r}: training starts from {start}, whose vocabulary has {value!r}; leave it out"
             )
 
 
