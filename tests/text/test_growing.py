@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from regard.errors import TextError
@@ -71,6 +72,11 @@ def test_bpe_cuts_old_words_as_before_and_merges_on() -> None:
             before.vocabulary.piece(i) for i in before.encode(text)
         ]
     assert after.encode("Müller") != before.encode("Müller")
+    ids = after.encode(NEW[0])
+    cuts = [after.drop(ids, 0.5, np.random.default_rng(seed)) for seed in range(5)]
+    assert {after.decode(cut) for cut in cuts} == {NEW[0]}
+    assert any(cut != ids for cut in cuts)
+    assert after.drop(ids, 0.0, np.random.default_rng(1)) == ids, "BPE-dropout merges as sentencepiece does"
     packed = after.packer()(NEW[:3])
     assert [row.tolist() for row in packed.rows()] == [after.encode(text) for text in NEW[:3]]
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.bundle.locate import find_bundle
 from regard.errors import ConfigError
+from regard.layers.block import Block
 from regard.models.build import build_classifier, build_language_model, build_translator
 from regard.models.config import (
     ClassifierTransformerConfig,
@@ -21,6 +22,7 @@ from regard.training.config import TrainConfig
 from regard.training.freezing import freeze, trained_parameters
 from regard.training.layer_rates import rate_factors
 from regard.training.optimizer import Optimizer
+from regard.training.precision import block_ratio
 from training.runs import assert_same_run, run, small_settings, stop_after
 
 SMALL: dict[str, Any] = {"layers": 3, "width": 16, "heads": 2, "feed_forward": 16}
@@ -194,3 +196,11 @@ def test_parts_may_be_given_as_one_text() -> None:
     for given in ("embedding,encoder.0", "embedding, encoder.0", ["embedding", "encoder.0"]):
         assert TrainConfig.model_validate({"freeze": given}).freeze == ("embedding", "encoder.0")
     assert TrainConfig.model_validate({"freeze": ""}).freeze == ()
+
+
+def test_the_speed_of_a_frozen_block_can_be_measured() -> None:
+    network = translator()
+    freeze(network, ["encoder.0", "decoder.0.mixer"])
+    for block in (network.get_submodule("encoder.0"), network.get_submodule("encoder.1")):
+        assert isinstance(block, Block)
+        assert block_ratio(block) > 0
