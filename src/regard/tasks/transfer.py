@@ -176,7 +176,8 @@ class Transfer:
         grown = [(name, pieces) for name in self.taken if name in TABLES and (pieces := self._new_pieces(name))]
         for name, pieces in grown:
             before = len(self._theirs.tokenizer(self.taken[name]).vocabulary)
-            yield f"its vocabulary of {before:,} grows by {len(pieces):,} {'piece' if len(pieces) == 1 else 'pieces'}, to {before + len(pieces):,}"
+            unit = "piece" if len(pieces) == 1 else "pieces"
+            yield f"its vocabulary of {before:,} grows by {len(pieces):,} {unit}, to {before + len(pieces):,}"
 
     def _new_pieces(self, name: str) -> list[str]:
         """The pieces of a tensor's rows that the base has not."""
