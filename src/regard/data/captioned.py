@@ -37,7 +37,7 @@ from regard.data.scenes.painting import SIZE
 from regard.data.scenes.words import Language
 from regard.errors import DataError, ResourceError
 from regard.files import disk_errors, to_json
-from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
+from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
 from regard.text.growing import tokenizers_of_text
 from regard.text.normalise import normalise
@@ -281,7 +281,7 @@ def _build(
         numbers["train"], numbers["valid"] = _held_out(len(train.source), data.seed, train.name)
     said = {role: part.described() for role, part in parts.items()}
     spoken = (caption for number in numbers["train"] for caption in said["train"][number].captions)
-    tokenizers = tokenizers_of_text(base_tokenizers, text, spoken)
+    tokenizers = tokenizers_of_text(base_tokenizers, text, spoken) if base_tokenizers else learn_single(text, spoken)
     save_tokenizers(tokenizers, staging / "tokenizers")
     shape = base_shape or chosen_shape(data, readable_shapes(train.source, numbers["train"]))
     for role, part in parts.items():

@@ -28,7 +28,7 @@ from regard.data.prepare import PreparationListener, with_progress
 from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
 from regard.errors import DataError, ResourceError
 from regard.files import to_json
-from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
+from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
 from regard.text.growing import tokenizers_of_text
 from regard.text.normalise import normalise
@@ -221,7 +221,8 @@ def _build(
         parts = dict(zip(("train", "valid"), _held_out(train, counts, data.seed, name), strict=True))
     if data.test_labelled is not None:
         parts["test"] = _read_evaluation_texts(data.test_labelled, read, labels)
-    tokenizers = tokenizers_of_text(base_tokenizers, text, (row.text for row in parts["train"]))
+    learned = (row.text for row in parts["train"])
+    tokenizers = tokenizers_of_text(base_tokenizers, text, learned) if base_tokenizers else learn_single(text, learned)
     save_tokenizers(tokenizers, staging / "tokenizers")
     for part, rows in parts.items():
         write_labelled(staging / part, rows, tokenizers.source, labels, data.max_length, data.labels_of)

@@ -23,7 +23,7 @@ from regard.data.prepare import PreparationListener, with_progress
 from regard.data.readers import NO_DIGESTS, Digests, display_name, read_lines
 from regard.data.texts import FILES, FORMAT, TextCorpus, TextCounts, write_texts
 from regard.errors import DataError
-from regard.text.build import TokenizerPair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
+from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
 from regard.text.growing import tokenizers_of_text
 
@@ -137,9 +137,8 @@ def _build(
             if not any(line.strip() for line in lines()):
                 where = display_name(path) if len(readers) > 1 else names[part]
                 raise DataError(f"{where}: no text in it; give a file that has some")
-    tokenizers = tokenizers_of_text(
-        base_tokenizers, text, with_progress(_chained(parts["train"]), "learning the vocabulary", progress)
-    )
+    learned = with_progress(_chained(parts["train"]), "learning the vocabulary", progress)
+    tokenizers = tokenizers_of_text(base_tokenizers, text, learned) if base_tokenizers else learn_single(text, learned)
     save_tokenizers(tokenizers, staging / "tokenizers")
     counts: dict[str, TextCounts] = {
         part: write_texts(

@@ -14,7 +14,7 @@ from math import log
 from typing import NamedTuple
 
 from regard.errors import TextError
-from regard.text.build import TokenizerPair, learn_pair, learn_single, sampled_lines, sampled_pairs
+from regard.text.build import TokenizerPair, sampled_lines, sampled_pairs
 from regard.text.char import CharTokenizer, frequent_characters
 from regard.text.config import LEARNED, OneTextConfig, TextConfig
 from regard.text.marked import MarksRecord, marks_of
@@ -44,10 +44,8 @@ class NewPiece(NamedTuple):
     parts: tuple[str, str] | None = None
 
 
-def tokenizers_of_text(base: TokenizerPair | None, config: OneTextConfig, lines: Iterable[str]) -> TokenizerPair:
-    """The tokenisers of a text: learned from it without a base, else those of the base, grown if `config.grow` is set."""
-    if base is None:
-        return learn_single(config, lines)
+def tokenizers_of_text(base: TokenizerPair, config: OneTextConfig, lines: Iterable[str]) -> TokenizerPair:
+    """The tokenisers of a base for a text: as they are, or grown if `config.grow` is set."""
     if config.grow is None:
         return base
     tokenizer = grown(base.source, config, sampled_lines(config, lines))
@@ -55,11 +53,9 @@ def tokenizers_of_text(base: TokenizerPair | None, config: OneTextConfig, lines:
 
 
 def tokenizers_of_pairs(
-    base: TokenizerPair | None, config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]]
+    base: TokenizerPair, config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]]
 ) -> TokenizerPair:
-    """The tokenisers of a parallel corpus, likewise. Two vocabularies grow by their own sides."""
-    if base is None:
-        return learn_pair(config, pairs)
+    """The tokenisers of a base for a parallel corpus, likewise. Two vocabularies grow by their own sides."""
     if config.grow is None:
         return base
     sources, targets = sampled_pairs(config, pairs())
