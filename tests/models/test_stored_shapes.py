@@ -139,7 +139,8 @@ def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) 
     transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5), st.booleans()
 )
 def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int, bias: bool) -> None:
-    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias}
+    causal = pooling == "mean" and MIXER_TRAITS[values["mixer"]].causal
+    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias, "causal": causal}
     config = CLASSIFIERS["transformer"].parse({**values, "encoder_layers": encoder, **head})
     network = build_classifier(config, 9, labels, tagging=tagging)
     assert classifier_shapes(config, 9, labels) == stored(network)

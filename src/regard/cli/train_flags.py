@@ -112,7 +112,8 @@ class TrainFlags:
         str | None, typer.Option(help="Target language, or that of a text; else the file's suffix.")
     ] = None
     start: Annotated[
-        str | None, typer.Option(metavar="DIR", help="A run or bundle to train further on this data (fine-tuning).")
+        str | None,
+        typer.Option(metavar="DIR", help="A run or bundle to start from: to train it further, or of another task."),
     ] = None
     lora: Annotated[
         int | None,

@@ -35,6 +35,7 @@ from regard.errors import DataError
 from regard.metrics.alignment import Links
 from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import TextConfig
+from regard.text.growing import tokenizers_of_pairs
 
 FORMAT = 1  # raise it when the layout of an entry or the output of the tokenisers changes
 REPORT_EVERY = 20_000  # pairs
@@ -150,9 +151,11 @@ def _build(
         validation = list(held.pairs)
         training = _Training(inputs.corpora, validation)
     _require_pairs(training, inputs, data.max_length)
-    tokenizers = base_tokenizers or learn_pair(
-        text, lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
-    )
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        return (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
+
+    tokenizers = tokenizers_of_pairs(base_tokenizers, text, pairs) if base_tokenizers else learn_pair(text, pairs)
     save_tokenizers(tokenizers, staging / "tokenizers")
     valid_counts = write_numbered(staging / "valid", validation, tokenizers, data.max_length)
     _require_kept(valid_counts, inputs.valid_name, data.max_length)

@@ -216,6 +216,8 @@ def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOpti
 def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "onnx", "translate", "generate", "classify")
     _refuse_marks(bundle)
+    if getattr(bundle.config.model, "causal", False):
+        raise BundleError(f"{bundle.directory}: model.causal has no form in ONNX here; train a classifier without it")
     check_onnx(bundle)
 
 

@@ -16,6 +16,7 @@ from regard.settings import read_json
 from regard.tasks.bundles import open_to_load
 from regard.tasks.interface import Task
 from regard.training.config import RunSettings
+from regard.training.objective import Objective
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +50,12 @@ def old_test_flags(settings: RunSettings) -> dict[str, Any] | None:
 
 
 def scores_before(
-    task: Task, settings: RunSettings, base: OpenBundle | None, out: Path, device: "torch.device"
+    task: Task,
+    settings: RunSettings,
+    objective: Objective,
+    base: OpenBundle | None,
+    out: Path,
+    device: "torch.device",
 ) -> dict[str, float] | None:
     """The scores of the base on the old test set, computed once a run; None: the run has no old test set."""
     flags, path = old_test_flags(settings), out / BEFORE_FILE
@@ -59,6 +65,12 @@ def scores_before(
         raise ConfigError(
             f"data.replay: an old test set is scored by task {settings.task!r}, and the base {base.directory} is a model to "
             f"{base.config.task}; leave out its test files"
+        )
+    ours, theirs = (getattr(config, "labels", ()) for config in (objective.bundle, base.config))
+    if ours != theirs:
+        raise ConfigError(
+            f"data.replay: an old test set is scored before and after, and the base {base.directory} has the labels "
+            f"{', '.join(theirs)}, the run {', '.join(ours)}; leave out its test files"
         )
     if path.is_file():
         stored = read_json(path)

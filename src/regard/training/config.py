@@ -22,7 +22,11 @@ class TrainConfig(Settings):
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     """Decides the initial weights, the order of batches and every dropout."""
     start: str | None = None
-    """A run or a bundle to train further (fine-tuning): its weights, vocabulary and model, but for the dropout; not given, from nothing."""
+    """A run or a bundle to start from: its vocabulary, its settings of the model and the weights that fit; not given, from nothing."""
+    freeze: tuple[str, ...] = ()
+    """Parts of the network that training leaves as they are, such as embedding, encoder, encoder.0, norm or head."""
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    """The rate of each block, as a factor of that of the block above it; the embeddings have the lowest. 1: the same for all."""
     batch_tokens: int = Field(default=1024, ge=1)
     """Tokens in a batch, padding included, on its longer side."""
     accumulate: int = Field(default=1, ge=1)
@@ -99,6 +103,12 @@ class TrainConfig(Settings):
             values = {**FINE_TUNING, **values}
         rate = 1.0 if noam else RATES.get(str(values.get("optimizer", "muon")))
         return values if rate is None else {**values, "learning_rate": rate}
+
+    @field_validator("freeze", mode="before")
+    @classmethod
+    def _listed_parts(cls, value: Any) -> Any:
+        """One part, or several with commas between them, may be given as one text."""
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
     @field_validator("device")
     @classmethod

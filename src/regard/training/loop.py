@@ -58,6 +58,8 @@ class TrainingJob:
     """With LoRA: the weights that are trained in place of the network's own."""
     base: OpenBundle | None = None
     """The model that the run has started from."""
+    validates_base: bool = False
+    """Whether the weights before the first step are those of a base model, which is validated and saved as step 0."""
     validated_codecs: Any = None
     """The codecs that the validation of the present weights has made; None after the next step."""
 
@@ -134,7 +136,7 @@ def training(
     batches = _planned(job)
     saved = progress.step
     with make_team(job) as team:
-        if config.start is not None and progress.step == 0 and progress.best is None:
+        if job.validates_base and progress.step == 0 and progress.best is None:
             yield from _base(job, team)
         while True:
             reason = "interrupted" if team.agree(interrupted()) else _limit(progress, config, len(batches))

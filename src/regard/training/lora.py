@@ -48,7 +48,7 @@ class LowRank(nn.Module):
     """
 
     def __init__(self, network: nn.Module, config: LoraConfig, seed: int, new: Collection[str] = ()) -> None:
-        """new: the names of weights that the base does not have; they are trained in full."""
+        """new: the names of weights that the base does not have, which are trained in full. Frozen weights stay as they are."""
         super().__init__()
         self.scale = config.alpha / config.rank
         self._maps: list[_Map] = []
@@ -62,7 +62,7 @@ class LowRank(nn.Module):
                 factors = Factors(weight.detach().cpu(), config.rank, generator).to(weight.device)
                 _put_module(self, name, factors)
                 self._maps.append(_Map(weight, weight.detach().clone(), factors))
-            elif name in whole:
+            elif name in whole and weight.requires_grad:
                 own = nn.Parameter(weight.detach().clone())
                 _put_parameter(self, name, own)
                 self._whole.append((weight, own))
@@ -112,14 +112,15 @@ def adapted_maps(network: nn.Module, config: LoraConfig, new: Collection[str] = 
     whole = {*whole_weights(network, config), *new}
     shapes = {name: weight.shape for name, weight in _free(network).items() if weight.dim() == 2}
     there = sorted({part for name in shapes for part in parts[name] & MAPS.keys()})
+    left = " that train.freeze leaves" if len(_free(network)) < len(parts) else ""
     for module in config.module_names:
         if module not in there:
             has = (
                 f"it has {', '.join(there)}"
                 if there
-                else "it has no linear maps, so train all of it: leave out [train.lora]"
+                else f"it has no linear maps{left}, so train all of it: leave out [train.lora]"
             )
-            raise ConfigError(f"train.lora.modules {module!r}: {type(network).__name__} has no such maps; {has}")
+            raise ConfigError(f"train.lora.modules {module!r}: {type(network).__name__} has no such maps{left}; {has}")
     chosen = [name for name in shapes if parts[name] & set(config.module_names) and name not in whole]
     for name in chosen:
         if config.rank > min(shapes[name]):

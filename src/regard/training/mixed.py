@@ -21,6 +21,7 @@ from regard.layers.norm import NORMS
 from regard.layers.patches import PatchFront
 from regard.layers.positions import LearnedPositions, RelativeBias
 from regard.layers.roles import parameter_roles
+from regard.training.freezing import trained_parameters
 from regard.training.lora import LowRank
 
 IN_FLOAT32 = (TokenEmbedding, LearnedPositions, RelativeBias, *NORMS.values())
@@ -85,13 +86,14 @@ class ComputedNetwork:
         return torch.autocast(next(self._network.parameters()).device.type, dtype=torch.bfloat16)
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
-        """The gradient of the loss in every weight of the network that computed it: in bfloat16 where its weights are.
+        """The gradient of the loss in every trained weight of the network that computed it: in bfloat16 where its weights are.
 
         With LoRA: the gradient in every weight of the low-rank additions.
         """
         assert self._computed is not None, "a gradient before the forward pass"
-        parameters = list(self._computed.parameters())
-        if self._low_rank is not None:
-            parameters = self._low_rank.changed(parameters)
+        if self._low_rank is None:
+            parameters = list(trained_parameters(self._computed).values())
+        else:
+            parameters = self._low_rank.changed(list(self._computed.parameters()))
         gradients = list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))
         return gradients if self._low_rank is None else self._low_rank.gradients(gradients)

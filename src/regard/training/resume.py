@@ -18,12 +18,13 @@ from regard.training.average import MovingAverage
 from regard.training.checkpoint import CheckpointState, checkpoint_name, newest_valid, prune, read_state
 from regard.training.config import RunSettings
 from regard.training.forked import share_weights, team_size
+from regard.training.freezing import freeze, note_on_frozen
 from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
 from regard.training.lora import LowRank
 from regard.training.lora_saving import restore_low_rank, trained_weights
 from regard.training.muon import FIRST_FORM, FORM
-from regard.training.objective import Trained
+from regard.training.objective import StartingWeights, Trained
 from regard.training.optimizer import Optimizer
 from regard.training.precision import (
     BFLOAT16,
@@ -43,10 +44,12 @@ def resumed_job(
     device: torch.device,
     base: OpenBundle | None = None,
     remarks: Sequence[str] = (),
+    transfer: StartingWeights | None = None,
 ) -> tuple[TrainingJob, tuple[str, ...]]:
     """The job, and notes for the user. It resumes the newest undamaged checkpoint; else it starts from `base`, or from new weights.
 
-    remarks: notes for the user on the data and on `base`, added if the run starts now.
+    remarks: notes for the user on the data and on `base`, added if the run starts now; transfer: what is taken of a base that is not
+    taken over as it is.
     """
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
@@ -58,18 +61,25 @@ def resumed_job(
         )
     torch.manual_seed(settings.train.seed)
     network = objective.bundle.network()
-    if base is None:
+    if base is None or transfer is not None:
         objective.begin(network)
-    elif name is None or settings.train.lora is not None:  # A and B are beside the weights of the base
+    filled = name is None or settings.train.lora is not None  # A and B are beside the weights that a run starts with
+    if filled and transfer is not None:
+        transfer.fill(network)
+    elif filled and base is not None:
         network.load_state_dict(read_network(base).state_dict())
+    freeze(network, settings.train.freeze)
     if name is None:
         complaints += remarks
+    if name is None and (frozen := note_on_frozen(network)) is not None:
+        complaints.append(frozen)
     if name is None and (note := note_on_few_steps(settings.train, objective.examples)) is not None:
         complaints.append(note)
     network.to(device)
     low_rank = None
     if settings.train.lora is not None:
-        low_rank = LowRank(network, settings.train.lora, settings.train.seed)
+        fresh = () if transfer is None else transfer.fresh
+        low_rank = LowRank(network, settings.train.lora, settings.train.seed, fresh)
         if name is None:
             complaints.append(_lora_note(network, low_rank))
     trained = network if low_rank is None else low_rank
@@ -90,6 +100,7 @@ def resumed_job(
         precision=Precision("float32"),
         low_rank=low_rank,
         base=base,
+        validates_base=base is not None and (transfer is None or transfer.whole),
     )
     if name is not None:
         complaints += _restore(job, name)

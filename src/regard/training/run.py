@@ -37,7 +37,7 @@ from regard.training.log import JsonLog, cut_back
 from regard.training.loop import TrainingJob, training
 from regard.training.lora_saving import mean_low_rank, trained_weights
 from regard.training.malloc import keep_large_blocks
-from regard.training.objective import Fitted, Objective, Trained, is_fitted
+from regard.training.objective import Fitted, Objective, StartingWeights, Trained, is_fitted
 from regard.training.precision import Precision
 from regard.training.progress import Progress
 from regard.training.resume import resumed_job
@@ -71,15 +71,17 @@ def train_objective(
     listeners: Sequence[Listener] = (),
     base: OpenBundle | None = None,
     remarks: Sequence[str] = (),
+    transfer: StartingWeights | None = None,
 ) -> Outcome:
     """Train in `out`, or resume the run there. The caller has locked `out` with `claimed`.
 
-    base: the model to fine-tune; remarks: notes for the event `Started` of a new run.
+    base: the model to fine-tune; remarks: notes for the event `Started` of a new run; transfer: what is taken of a base that is not taken
+    over as it is.
     """
     keep_large_blocks()
     device = training_device(settings)
     with ExitStack() as stack:
-        work, started, finish = _begin(settings, out, objective, device, base, remarks)
+        work, started, finish = _begin(settings, out, objective, device, base, remarks, transfer)
         stopping = _Stopping(started, listeners)
         all_listeners = [*_logs(out, started.step, stack), stopping.follow, *listeners]
         stop_signals = stack.enter_context(stop_requests(stopping.announce))
@@ -96,6 +98,7 @@ def _begin(
     device: torch.device,
     base: OpenBundle | None,
     remarks: Sequence[str],
+    transfer: StartingWeights | None,
 ) -> tuple[Work, Started, Finish]:
     """The generator of events, the first event, and the function that finishes the run and returns its cost."""
     if is_fitted(objective):
@@ -103,7 +106,7 @@ def _begin(
         cut_back(out / "log.jsonl", -1)  # an interrupted run starts again
         started = _started(objective, objective.counted_examples, device, notes=tuple(remarks))
         return counting.events, started, counting.cost
-    job, notes = resumed_job(settings, out, objective, device, base, remarks)
+    job, notes = resumed_job(settings, out, objective, device, base, remarks, transfer)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, len(objective.examples), device, job.progress, parameters, notes, job.precision)
 

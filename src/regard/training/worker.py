@@ -18,6 +18,7 @@ from regard.data.batches import Batch
 from regard.data.examples import Numbers
 from regard.training.ahead import Delivery
 from regard.training.config import TrainConfig
+from regard.training.freezing import trained_parameters
 from regard.training.lora import LowRank
 from regard.training.mixed import ComputedNetwork
 from regard.training.objective import StepInfo, Trained
@@ -69,7 +70,7 @@ class Worker:
         self.computed = ComputedNetwork(network, precision, low_rank)
         self.delivery: Delivery | None = None
         """The batches that were made ahead."""
-        self.parameters = list((network if low_rank is None else low_rank).parameters())
+        self.parameters = list(trained_parameters(network if low_rank is None else low_rank).values())
         self._index = {parameter: index for index, parameter in enumerate(self.parameters)}
         if gradients:
             for parameter, total in zip(self.parameters, gradients[0], strict=True):
@@ -142,5 +143,6 @@ def gradient_buffers(network: nn.Module, workers: int) -> list[list[Tensor]]:
     """Shared memory for the gradients of each worker; none for a single worker."""
     if workers == 1:
         return []
-    zeros = [torch.zeros((), dtype=parameter.dtype).expand(parameter.shape) for parameter in network.parameters()]
+    trained = trained_parameters(network).values()
+    zeros = [torch.zeros((), dtype=parameter.dtype).expand(parameter.shape) for parameter in trained]
     return [shared(zeros) for _ in range(workers)]

@@ -16,6 +16,7 @@ from regard.data.labelled import LabelledCorpus, PreparedLabelled
 from regard.errors import ConfigError
 from regard.metrics.scores import METRICS
 from regard.models.classifiers import Bag
+from regard.models.config import BagConfig
 from regard.models.network import ClassifierNetwork
 from regard.tasks.classify.classifier import Classifier
 from regard.tasks.classify.evaluate import ClassifyTest, label_scores, predictions
@@ -101,9 +102,18 @@ class ClassifyObjective(TextObjective):
 
 
 def refuse_other_labels(labels: Sequence[str], base: OpenBundle) -> None:
-    """Refuse labels that differ from those of the model that is fine-tuned: it has one output for each label."""
-    if tuple(labels) != base.config.labels:
+    """Refuse other labels than those of a base that is a bag of words, which has nothing but a weight for each word and label."""
+    if isinstance(base.config.model, BagConfig) and tuple(labels) != base.config.labels:
         raise ConfigError(
             f"{base.directory}: tells {', '.join(base.config.labels)} apart, and the texts have the labels {', '.join(labels)}; "
             "give texts of the same labels, all of them"
+        )
+
+
+def refuse_other_replay(name: str, old: Sequence[str], labels: Sequence[str]) -> None:
+    """Refuse texts to replay whose labels are not those of the run. name: of their file."""
+    if tuple(old) != tuple(labels):
+        raise ConfigError(
+            f"data.replay.labelled = {name!r}: has the labels {', '.join(old)}, and the texts of the run have {', '.join(labels)}; "
+            "replay texts of the same labels, all of them"
         )

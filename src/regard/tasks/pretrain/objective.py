@@ -31,7 +31,10 @@ def check_pieces(settings: PretrainSettings, base: OpenBundle | None) -> None:
         names = settings.reserving_text.reserved.names
         reserved = found_in(names, names)
     else:
-        reserved = base.tokenizers.source.vocabulary.reserved
+        vocabulary = base.tokenizers.source.vocabulary
+        added = () if settings.text.grow is None else settings.reserving_text.reserved.names
+        names = tuple(dict.fromkeys([*vocabulary.reserved.names, *added]))
+        reserved = found_in(names, names)
     complaint = settings.objective.complaint(reserved, settings.data.max_length)
     if complaint is not None:
         raise ConfigError(complaint if base is None else f"train.start = {settings.train.start!r}: {complaint}")

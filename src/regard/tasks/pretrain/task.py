@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from regard.bundle.opened import OpenBundle
 from regard.data.objectives import objectives_of
 from regard.data.replay import replayed_text
+from regard.tasks.base_model import config_of, kept, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 from regard.tasks.pretrain.settings import PretrainBundle, PretrainSettings
@@ -39,16 +40,14 @@ class Pretrain:
         from regard.tasks.pretrain.objective import PretrainObjective, check_pieces
 
         check_pieces(settings, base)
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_texts(
             settings.data, settings.reserving_text, cache_directory() / "corpora", listener, base_tokenizers
         )
-        objective = PretrainObjective(settings, prepared, None if base is None else base.config)
+        objective = PretrainObjective(settings, prepared, config_of(self.name, base))
         if settings.data.replay is not None and settings.data.replay.text is not None:
-            old = replayed_text(settings.data, settings.data.replay.text)
-            texts = prepare_texts(
-                old, settings.reserving_text, cache_directory() / "corpora", listener, base_tokenizers
-            )
+            old, text = replayed_text(settings.data, settings.data.replay.text), kept(settings.reserving_text)
+            texts = prepare_texts(old, text, cache_directory() / "corpora", listener, prepared.tokenizers)
             objective.replay(settings.data.replay.text, texts, objective.corrupted(texts), settings.data.replay.share)
         return objective
 
