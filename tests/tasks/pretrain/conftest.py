@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import small_run
 from regard import train
 from regard.settings import merged
 from regard.tasks.load import load_filler
 from regard.tasks.pretrain.filler import Filler
 
+__all__ = ["small_run"]  # a fixture that both folders use
+
 SENTENCES = (
-    "the old sailor saw three lighthouses.",
-    "my sister bakes bread every morning.",
+    "the old sailor saw lighthouses.",
+    "my sister bakes bread daily.",
     "his green parrot repeats rude jokes!",
     "nobody ever visits that abandoned castle.",
     "Quiet rivers carry cold mountain water.",
@@ -26,11 +29,11 @@ COUNTED = [WORDS[first : first + count] for first in range(8) for count in range
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "mask": {"objective": {"kind": "mask"}},
     "denoise": {"objective": {"kind": "denoise", "deletion": 0.1}},
-    "span": {"objective": {"kind": "span", "rate": 0.3, "mean_span": 1.0}, "text": {"reserved": {"mask": True}}},
+    "span": {"objective": {"kind": "span", "rate": 0.25, "mean_span": 1.0}, "text": {"reserved": {"mask": True}}},
     "prefix": {
         "objective": {"kind": "prefix"},
         "model": {"layers": 2},
-        "train": {"max_steps": 80, "batch_tokens": 512, "learning_rate": None},
+        "train": {"max_steps": 80, "batch_tokens": 512},
     },
 }
 
@@ -54,7 +57,10 @@ def settings_of(objective: str, text: Path) -> dict[str, Any]:
             "precision": "float32",
         },
     }
-    return merged(common, OBJECTIVES[objective])
+    values = merged(common, OBJECTIVES[objective])
+    if objective == "prefix":
+        del values["train"]["learning_rate"]  # the default
+    return values
 
 
 @pytest.fixture(scope="session")

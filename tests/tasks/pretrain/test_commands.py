@@ -1,4 +1,4 @@
-"""Pretrained models on the command line: `train`, `fill`, `evaluate`, `info`, `ls`, `compare`, `report`, `sweep`, `init`, and what is refused."""
+"""Pretrained models on the command line: `fill` and its refusals, and what every other verb makes of such a run."""
 
 import json
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from regard.tasks.pretrain.filler import Filler
 from tasks.pretrain.conftest import SENTENCES
 
 Learned = Callable[[str], tuple[Any, Filler]]
-GAP = "my <mask> bakes bread every morning."
-WHOLE = "my sister bakes bread every morning."
+GAP = "my <mask> bakes bread daily."
+WHOLE = "my sister bakes bread daily."
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_gaps_are_filled(objective: str, runs: Callable[[str], Path]) -> None:
     run = runs(objective)
     result = command("fill", run, GAP)
     assert (result.code, result.out) == (0, f"{WHOLE}\n")
-    result = command("fill", run, "-i", "-", stdin=f"{GAP}\n\nmy\x01 <mask> bakes bread every\tmorning.\n")
+    result = command("fill", run, "-i", "-", stdin=f"{GAP}\n\nmy\x01 <mask> bakes bread\tdaily.\n")
     assert (result.code, result.out) == (0, f"{WHOLE}\n\n{WHOLE}\n"), result.err
     lines = command("fill", run, GAP, "--nbest", "3").out.splitlines()
     assert lines[0] == WHOLE
@@ -110,7 +110,7 @@ def test_what_other_verbs_say_of_a_pretrained_model(runs: Callable[[str], Path],
     report = command("report", mask)
     assert report.code == 0, report.err
     page = (mask / "report.html").read_text(encoding="utf-8")
-    assert "<mask>" in page.replace("\\u003c", "<")
+    assert "sailor" in page, "samples"
     for arguments, message in (
         (("explain", mask, GAP), "cannot be explained yet"),
         (("generate", mask, "my"), "use `regard fill`"),
@@ -141,7 +141,7 @@ def test_a_sweep_and_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     common = ("--task", "pretrain", "--text", "text", "--valid-text", "text")
     result = command("sweep", *common, "--out", "cells", "--set", "objective.rate=0.1,0.4", *sets)
     assert result.code == 0, result.err
-    assert "objective.rate" in result.out
+    assert "rate=0.4" in result.out
     for kind, objective in (("encoder", "mask"), ("transformer", "denoise"), ("prefix", "prefix")):
         written = command("init", "--task", "pretrain", "--kind", kind)
         assert written.code == 0, written.err

@@ -46,8 +46,8 @@ def test_it_goes_on_with_a_text(learned: Learned) -> None:
 
 
 GAPS = (
-    ("the old sailor saw <mask> lighthouses.", "the old sailor saw three lighthouses."),
-    ("my <mask> bakes bread <mask> morning.", "my sister bakes bread every morning."),
+    ("the old sailor <mask> lighthouses.", "the old sailor saw lighthouses."),
+    ("his green <mask> repeats <mask> jokes!", "his green parrot repeats rude jokes!"),
     ("nobody ever visits that abandoned castle.", "nobody ever visits that abandoned castle."),
 )
 
@@ -67,34 +67,34 @@ def test_gaps_are_filled(objective: str, learned: Learned) -> None:
 def test_the_pieces_of_a_gap_are_a_distribution(learned: Learned) -> None:
     _, filler = learned("mask")
     vocabulary = filler.tokenizer.vocabulary
-    [filling] = filler.fill(["<mask> old sailor saw three lighthouses."], nbest=10_000)
+    [filling] = filler.fill(["<mask> old sailor saw lighthouses."], nbest=10_000)
     [gap] = filling.gaps
     assert {vocabulary.id_of(one.piece) for one in gap} == set(range(len(vocabulary))) - set(vocabulary.special)
     assert sum(one.probability for one in gap) == pytest.approx(1.0, abs=1e-4)
     assert [one.probability for one in gap] == sorted((one.probability for one in gap), reverse=True)
     assert (gap[0].text, gap[0].piece) == ("the", "▁the")
-    alone = filler.fill(["<mask> old sailor saw three lighthouses."])[0].gaps[0][0].probability
-    texts = ["x", "<mask> old sailor saw three lighthouses.", "", "<mask> <mask> <mask> " * 5]
+    alone = filler.fill(["<mask> old sailor saw lighthouses."])[0].gaps[0][0].probability
+    texts = ["x", "<mask> old sailor saw lighthouses.", "", "<mask> <mask> <mask> " * 5]
     assert filler.fill(texts)[1].gaps[0][0].probability == pytest.approx(alone, abs=1e-6), "whatever else is filled"
 
 
 def test_several_texts_of_a_beam(learned: Learned) -> None:
     for objective in ("denoise", "span"):
         _, filler = learned(objective)
-        [filling] = filler.fill(["my <mask> bakes bread every morning."], nbest=3, beam=2)
-        assert filling.filled == filling.alternatives[0] == "my sister bakes bread every morning."
+        [filling] = filler.fill(["my <mask> bakes bread daily."], nbest=3, beam=2)
+        assert filling.filled == filling.alternatives[0] == "my sister bakes bread daily."
         assert len(filling.alternatives) == 3
         assert filler.fill([]) == []
-        assert filler.fill(["my <mask> bakes bread every morning."], beam=1)[0].alternatives == ()
+        assert filler.fill(["my <mask> bakes bread daily."], beam=1)[0].alternatives == ()
 
 
 def test_sentinels_may_be_named_in_any_order(learned: Learned) -> None:
     _, filler = learned("span")
-    one, other = "my <extra_id_0> bakes bread <mask> morning.", "my <mask> bakes bread <extra_id_1> morning."
-    assert filler.gaps.named(one) == "my <extra_id_0> bakes bread <extra_id_1> morning."
+    one, other = "his green <extra_id_0> repeats <mask> jokes!", "his green <mask> repeats <extra_id_1> jokes!"
+    assert filler.gaps.named(one) == "his green <extra_id_0> repeats <extra_id_1> jokes!"
     assert filler.gaps.named(other) == filler.gaps.named(one)
     assert filler.gaps.count(one) == 2
-    assert {filling.filled for filling in filler.fill([one, other])} == {"my sister bakes bread every morning."}
+    assert {filling.filled for filling in filler.fill([one, other])} == {"his green parrot repeats rude jokes!"}
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_more_sentinels_than_are_reserved(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a b c\n" * 9, encoding="utf-8")
     values = settings_of("span", tmp_path / "text")
     values["text"]["reserved"] = {"sentinels": 3}
-    with pytest.raises(ConfigError, match=r"needs 20 sentinels for texts of data.max_length = 64 tokens, and the voc"):
+    with pytest.raises(ConfigError, match=r"needs 17 sentinels for texts of data.max_length = 64 tokens, and the voc"):
         run(values, tmp_path / "run")
 
 
