@@ -12,14 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.models.build import (
-    build_captioner,
-    build_classifier,
-    build_language_model,
-    build_pretrained,
-    build_translator,
-    count_model,
-)
+from regard.models.build import build_captioner, build_classifier, build_language_model, build_translator, count_model
 from regard.models.config import (
     MIXER_TRAITS,
     BagConfig,
@@ -30,7 +23,6 @@ from regard.models.config import (
     LanguageRecurrentConfig,
     LanguageTransformerConfig,
     MarkovConfig,
-    MaskedTransformerConfig,
     ModelConfig,
     PrefixConfig,
     RecurrentConfig,
@@ -370,24 +362,6 @@ def _labelling() -> Iterator[ModelCase]:
         yield ModelCase(f"classifier-bag-{name}", _labeller(BagConfig(**options)), frozenset({"labelling"}))
 
 
-def _masked() -> Iterator[ModelCase]:
-    """Masked language models. To the checks they are taggers whose labels are tokens."""
-    size: dict[str, Any] = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0}
-    variants: dict[str, dict[str, Any]] = {
-        "rotary-pre": {"positions": "rotary"},
-        "learned-post-bias": {"positions": "learned", "max_positions": 32, "norm": "post", "output_bias": True},
-        "relative-untied": {"positions": "relative", "tie": False},
-        "mixer-window": {**MIXING, "mixer": "window"},
-    }
-    for name, options in variants.items():
-        config = MaskedTransformerConfig(**{**size, **options})
-        yield ModelCase(f"masked-{name}", _pretrained(config), frozenset({"labelling", "tagging", "order"}))
-
-
-def _pretrained(config: ModelConfig) -> Build:
-    return lambda vocabulary: build_pretrained(config, vocabulary)
-
-
 def _labeller(config: ModelConfig, labels_of: LabelsOf = "text") -> Build:
     return lambda vocabulary: build_classifier(config, vocabulary, LABELS, tagging=labels_of == "token")
 
@@ -400,8 +374,8 @@ CASES: tuple[ModelCase, ...] = (
     *_language_models(),
     *_captioners(),
 )
-LABELLING: tuple[ModelCase, ...] = (*_labelling(), *_masked())
-"""Classifiers, taggers and masked language models: they say something of each text or place, and are not searched."""
+LABELLING: tuple[ModelCase, ...] = tuple(_labelling())
+"""Classifiers and taggers: they say labels, not tokens, and are not searched."""
 
 
 def sources(lengths: tuple[int, ...] = (6, 3, 1, 5), vocabulary: int = VOCABULARY, seed: int = 2) -> Tensor:
