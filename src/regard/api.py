@@ -135,13 +135,15 @@ def quantize(
     *,
     src: Sequence[str] | None = None,
     ref: Sequence[str] | None = None,
+    to: str | None = None,
+    from_: str | None = None,
     beam: int = 5,
     licence: str | None = None,
 ) -> "Quantised":
     """Write the translator of a bundle or run to `out`, which must not exist, with weights of 8 bits.
 
-    `src`, `ref`: sentences and their translations that both are judged on; without them the validation set of the run. The record has
-    `sizes` and `scores` of float32 and of int8.
+    `src`, `ref`: sentences and their translations that both are judged on; without them the validation set of the run. `to`, `from_`: their
+    languages, of a model of several directions. The record has `sizes` and `scores` of float32 and of int8.
     """
     with needing("regard.quantize"):
         from regard.interop.quantize import quantize_model
@@ -151,7 +153,7 @@ def quantize(
     if (src is None) != (ref is None):
         raise InputTypeError("src and ref go together: give both, or neither for the validation set of the run")
     pairs = None if src is None or ref is None else (src, ref)
-    return quantize_model(path, out, pairs, beam=beam, licence=licence)
+    return quantize_model(path, out, pairs, to=to, from_=from_, beam=beam, licence=licence)
 
 
 def import_model(

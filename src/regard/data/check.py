@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.check_report import CheckReport, Lengths, LineNumbers, SideReport
-from regard.data.config import CorpusData
 from regard.data.cooccurrence import MOST_WORDS
+from regard.data.corpus_config import CorpusData
 from regard.data.entries import seekable_inputs
 from regard.data.formats import LanguagePair
 from regard.data.holdout import LONGEST_PIECE
