@@ -58,8 +58,10 @@ class Pretrain:
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Filler":
         from regard.bundle.bundle import read_network
         from regard.tasks.pretrain.filler import filler_of
+        from regard.tasks.pretrain.gaps import check_loaded
 
         torch_only(engine, precision)
+        check_loaded(bundle)
         network: Any = read_network(bundle, device)
         return filler_of(network, bundle.tokenizers, bundle.config, bundle)
 
