@@ -26,6 +26,7 @@ from regard.cli import (
     init,
     ls,
     precision,
+    probe,
     quantize,
     report,
     resume,
@@ -72,6 +73,7 @@ app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
 app.command("evaluate")(with_extensions(evaluate.evaluate))
 app.command("explain")(with_extensions(explain.explain))
+app.command("probe")(with_extensions(probe.probe))
 app.command("compare")(with_extensions(compare.compare))
 app.command("sweep")(with_extensions(sweep.sweep))
 app.command("ls")(with_extensions(ls.ls))

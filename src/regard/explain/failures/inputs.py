@@ -1,0 +1,256 @@
+"""The texts that a model is probed with: those that were given, else those of its run, else the pocket corpus.
+
+A run has its test set in its results, and its training files where its settings say, if they are still there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from regard.activity import activity
+from regard.bundle.config import Languages
+from regard.data.config import PairData, TextData, languages
+from regard.errors import ConfigError, DataError, RegardError
+from regard.explain.failures.occupations import fillers
+from regard.explain.failures.subject import ProbeOptions, ProbeTexts, TrainingText, plain_code
+from regard.explain.failures.templates import read_templates
+from regard.tasks.run_files import TranslationRow, read_metrics, read_rows
+from regard.tasks.runs import CONFIG, is_done, is_run
+from regard.tasks.settings import parse_stored
+from regard.tasks.table import TASKS
+
+MOST_TRAINING = 200_000
+"""Lines of the training text that are read."""
+MOST_POCKET = 20_000
+"""Pairs of the pocket corpus that are drawn again."""
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class GivenTexts:
+    """The files, or lists of lines, that the user names. None: not given."""
+
+    src: "str | Sequence[str] | None" = None
+    ref: "str | Sequence[str] | None" = None
+    text: "str | Sequence[str] | None" = None
+    """Of a language model: its test text."""
+    train_src: "str | Sequence[str] | None" = None
+    train_tgt: "str | Sequence[str] | None" = None
+    """Of a language model: its training text."""
+    other: "str | Sequence[str] | None" = None
+    templates: str | None = None
+
+
+def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts, options: ProbeOptions) -> ProbeTexts:
+    """The texts to probe a model with. path: of its run or bundle; None: it has none. known: its languages."""
+    _check_flags(task, given)
+    data = None if path is None else _data_settings(path)
+    pocket = isinstance(data, PairData) and not data.training_corpora
+    training, missing = _training(data, given, task)
+    language = known.target if task == "generate" else known.source
+    templates = (
+        None
+        if given.templates is None
+        else read_templates(given.templates, lambda gender: fillers(plain_code(language), gender))
+    )
+    if task == "generate":
+        lines, name = _test_text(data, given, path)
+        sources: Sequence[str] = ()
+        references: Sequence[str] = _sample([line for line in lines if line.strip()], options)
+    else:
+        sources, references, name = _test_pairs(path, data, given, pocket=pocket)
+        pairs = [pair for pair in zip(sources, references, strict=True) if pair[0].strip()]
+        sources, references = zip(*_sample(pairs, options), strict=True) if pairs else ((), ())
+    if not any(map(str.strip, references)):
+        raise DataError(f"{name}: no sentences to probe with; give a test set that has some")
+    other = [] if given.other is None else [line for line in _lines(given.other) if line.strip()]
+    if given.other is not None and not other:
+        raise DataError(f"{_name(given.other)}: no sentences of another domain in it; give some, or leave --other out")
+    return ProbeTexts(
+        references=references,
+        name=name,
+        sources=sources,
+        training=training,
+        training_missing=missing,
+        other=_sample(other, options),
+        templates=templates,
+        pocket=pocket,
+    )
+
+
+def _data_settings(path: Path) -> Any:
+    """The settings of a run's data; None if it is no run, or of an extension that is not loaded: it can be probed with files."""
+    if not (path.is_dir() and is_run(path)):
+        return None
+    try:
+        return getattr(parse_stored(path / CONFIG), "data", None)
+    except RegardError:
+        return None
+
+
+def _check_flags(task: str, given: GivenTexts) -> None:
+    """Refuse files of another task, and one of two that go together."""
+    foreign = ("src", "ref", "train_src", "other") if task == "generate" else ("text",)
+    for name in foreign:
+        if getattr(given, name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            fix = "give --text F, and --train-tgt F" if task == "generate" else "give --src F --ref F"
+            kind = "a language model has no source" if task == "generate" else "a translator has sources and references"
+            raise ConfigError(f"{flag}: {kind}; {fix}")
+    together = [("src", "ref"), *([("train_src", "train_tgt")] if task == "translate" else [])]
+    for first, second in together:
+        if (getattr(given, first) is None) != (getattr(given, second) is None):
+            flags = [f"--{name.replace('_', '-')}" for name in (first, second)]
+            raise ConfigError(f"{flags[0]} and {flags[1]} go together: give both, or neither")
+
+
+def _test_pairs(
+    path: Path | None, data: object, given: GivenTexts, *, pocket: bool
+) -> tuple[Sequence[str], Sequence[str], str]:
+    """(sources, references, the name of the test set)."""
+    if given.src is not None and given.ref is not None:
+        sources, references = _parallel(given.src, given.ref)
+        return sources, references, _name(given.src)
+    results = None if path is None else path / TASKS["translate"].results.name
+    if path is not None and results is not None and results.is_file():
+        rows = read_rows(results, TranslationRow)
+        return [row["source"] for row in rows], [row["reference"] for row in rows], _name_of_results(path)
+    if pocket and isinstance(data, PairData):
+        from regard.data.pocket.corpus import TEST, pocket_split
+
+        pairs = pocket_split(train=0, valid=0, test=TEST, seed=data.seed).test
+        return [pair.french for pair in pairs], [pair.english for pair in pairs], "the pocket corpus"
+    if path is not None and isinstance(data, PairData):
+        from regard.tasks.translate.validation import validation_pairs
+
+        try:
+            with activity("reading the validation pairs"):
+                sources, references = validation_pairs(path)
+        except DataError as error:
+            raise DataError(f"{error}; or give --src FILE and --ref FILE") from None
+        return sources, references, "the run's validation set"
+    raise ConfigError(f"{path or 'this model'}: not a run that has a test set; give --src FILE and --ref FILE")
+
+
+def _name_of_results(run: Path) -> str:
+    """The set that a finished run was scored on."""
+    found = read_metrics(run).get("set") if is_done(run) else None
+    return f"the run's {found} set" if found else "the run's own results"
+
+
+def _test_text(data: object, given: GivenTexts, path: Path | None) -> tuple[Sequence[str], str]:
+    """(lines, the name of the test text) for a language model."""
+    if given.text is not None:
+        return _lines(given.text), _name(given.text)
+    if not isinstance(data, TextData) or not data.texts:
+        raise ConfigError(f"{path or 'this model'}: not a run that has a test text; give --text FILE")
+    named = data.test_text or data.valid_text
+    if named is not None:
+        if not Path(named).is_file():
+            raise DataError(f"{named}: the text of the run is not there; give --text FILE")
+        return _lines(named), f"{named} of the run"
+    [text] = data.texts
+    if not Path(text).is_file():
+        raise DataError(f"{text}: the text of the run is not there; give --text FILE")
+    begin = _begin_of_held_out(text)
+    return (_lines(text) if begin is None else _lines(text, begin, None)), "the held-out text of the run"
+
+
+def _begin_of_held_out(text: str) -> int | None:
+    """The number of lines before those that training holds out; None: of a tiny text none are."""
+    from regard.data.prepare_texts import is_tiny, last_tenth
+
+    return None if is_tiny([text]) else last_tenth(text)
+
+
+def _training(data: object, given: GivenTexts, task: str) -> tuple[TrainingText | None, str]:
+    """(the training text, why there is none)."""
+    flags = "--train-tgt F" if task == "generate" else "--train-src F --train-tgt F"
+    if given.train_tgt is not None:
+        if given.train_src is None:
+            lines = _lines(given.train_tgt, 0, MOST_TRAINING + 1)
+            return _training_text([("", line) for line in lines], _name(given.train_tgt)), ""
+        sources, targets = _parallel(given.train_src, given.train_tgt)
+        return _training_text(zip(sources, targets, strict=True), _name(given.train_tgt)), ""
+    try:
+        if isinstance(data, PairData):
+            with activity("reading the training pairs"):
+                return _training_pairs(data), ""
+        if isinstance(data, TextData) and data.texts:
+            end = _begin_of_held_out(data.texts[0]) if data.valid_text is None else None
+            lines = _lines(data.texts[0], 0, MOST_TRAINING + 1 if end is None else min(end, MOST_TRAINING + 1))
+            return _training_text([("", line) for line in lines], "the run's training text"), ""
+    except RegardError as error:
+        return None, f"not there any more ({error}); give {flags}"
+    return None, f"not known; give {flags}"
+
+
+def _training_pairs(data: PairData) -> TrainingText:
+    """The training pairs of a run, read again."""
+    from regard.data.readers import read_pairs
+
+    if not data.training_corpora:
+        from regard.data.pocket.corpus import pocket_split
+
+        count = min(data.pocket, MOST_POCKET)
+        drawn = pocket_split(train=count, valid=0, test=0, seed=data.seed).train
+        sources, targets = [pair.french for pair in drawn], [pair.english for pair in drawn]
+        return TrainingText(sources, targets, "the pocket corpus", complete=count == data.pocket)
+    every = (
+        pair
+        for corpus in data.training_corpora
+        for pair in read_pairs(corpus.src, corpus.tgt, corpus.pairs, languages(data))
+    )
+    return _training_text(every, "the run's training text")
+
+
+def _training_text(pairs: Iterable[tuple[str, str]], name: str) -> TrainingText:
+    """At most the first `MOST_TRAINING` pairs."""
+    stream: Iterator[tuple[str, str]] = iter(pairs)
+    kept = list(islice(stream, MOST_TRAINING))
+    if not kept:
+        raise DataError(f"{name}: no training text in it; give another, or leave it out")
+    sources, targets = zip(*kept, strict=True)
+    return TrainingText(sources, targets, name, complete=next(stream, None) is None)
+
+
+def _parallel(first: "str | Sequence[str]", second: "str | Sequence[str]") -> tuple[Sequence[str], Sequence[str]]:
+    """Two sides of the same length."""
+    if isinstance(first, str) and isinstance(second, str):
+        from regard.data.readers import read_parallel
+
+        sources, targets = read_parallel([first, second])
+        return sources, targets
+    sides = [_lines(side) for side in (first, second)]
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"{len(sides[0])} sentences on one side, {len(sides[1])} on the other: line n must translate line n"
+        )
+    return sides[0], sides[1]
+
+
+def _lines(given: "str | Sequence[str]", first: int = 0, end: int | None = None) -> Sequence[str]:
+    """The lines of a file, or those that were given, from `first` to `end`."""
+    if not isinstance(given, str):
+        return given[first:end]
+    from regard.data.readers import read_all, read_lines
+
+    lines = read_all(given) if (first, end) == (0, None) else list(islice(read_lines(given), first, end))
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _name(given: "str | Sequence[str]") -> str:
+    from regard.data.readers import display_name
+
+    return display_name(given) if isinstance(given, str) else "the given sentences"
+
+
+def _sample(items: Sequence[Item], options: ProbeOptions) -> list[Item]:
+    """At most `most` items, drawn by the seed, in their order."""
+    if len(items) <= options.most:
+        return list(items)
+    places = sorted(Random(f"{options.seed} sample").sample(range(len(items)), options.most))
+    return [items[place] for place in places]
