@@ -36,6 +36,7 @@ def test_unknown_names_are_refused() -> None:
         "export",
         "import_model",
         "Explanation",
+        "FailureAnalysis",
         "SearchOptions",
         "Tagger",
         "Translator",
@@ -47,6 +48,7 @@ def test_unknown_names_are_refused() -> None:
         "extend",
         "load",
         "load_ensemble",
+        "probe",
         "quantize",
         "train",
     }

@@ -1,6 +1,5 @@
 """The report on labelled texts whose every fault was put there by hand, and the rule that chooses a bag or a sequence model."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -74,18 +73,3 @@ def test_one_label_and_no_text(tmp_path: Path) -> None:
     empty = check_labelled(tmp_path / "empty")
     assert (empty.usable, empty.fits, empty.samples_per_word) == (False, None, None)
     assert "cannot be told" in empty.to_text()
-
-
-def test_command(command, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.tsv", "a fine film\tgood", "a dull film\tbad")
-    told = command("data", "check", "--data", path)
-    assert (told.code, told.out) == (0, f"{check_labelled(path).to_text()}\n")
-    record = json.loads(command("data", "check", "--data", path, "--json").out)
-    assert record == check_labelled(path).to_dict()
-    assert (record["fits"], record["usable"]) == ("bag", True)
-    assert command("data", "check", "--data", write(tmp_path / "b.tsv", "x")).code == 2
-    wrong = command("data", "check", "--data", path, "--src", path, "--tgt", path)
-    assert (wrong.code, wrong.out) == (2, "")
-    assert "labelled text has no pairs" in wrong.err
-    twice = command("data", "check", "--data", "-", "--data", "-", stdin="a\tb\n")
-    assert "can be read only once" in twice.err

@@ -120,7 +120,10 @@ class _Collector:
         self.duplicates, self.contradictions = array("q"), array("q")
         self.sound, self.words = array("q"), array("I")
         self._label_of: dict[int, int] = {}
-        self._groups, self._group_lines = array("I"), array("q")  # words between blank lines, and the first line of them
+        self._groups, self._group_lines = (
+            array("I"),
+            array("q"),
+        )  # words between blank lines, and the first line of them
         self._group = 0
 
     def add(self, number: int, raw: bytes) -> None:

@@ -12,11 +12,26 @@ from regard.explain.failures.repetition import language_repetition
 from regard.explain.failures.sensitivity import perturbed
 from regard.explain.failures.subject import NotApplicableError
 
-NAMES = "Anna Ben Carl Dora Emil Fay Gus Hal Ida Jon Kim Leo Mia Ned Ola Pia Roy Sam Tom Uma".split()
-THINGS, PLACES = ("dog", "cat", "boat", "tree"), ("lake", "hill", "town", "road", "park")
-LINES = tuple(
-    f"{name} saw the {THINGS[number % 4]} near a {PLACES[number % 5]}." for number, name in enumerate(NAMES)
+NAMES = (
+    "Anna",
+    "Ben",
+    "Carl",
+    "Dora",
+    "Emil",
+    "Fay",
+    "Gus",
+    "Hal",
+    "Ida",
+    "Jon",
+    "Kim",
+    "Leo",
+    "Mia",
+    "Ned",
+    "Ola",
+    "Pia",
 )
+THINGS, PLACES = ("dog", "cat", "boat", "tree"), ("lake", "hill", "town", "road", "park")
+LINES = tuple(f"{name} saw the {THINGS[number % 4]} near a {PLACES[number % 5]}." for number, name in enumerate(NAMES))
 PROBED = texts(sources=(), references=LINES)
 
 
@@ -48,8 +63,8 @@ def test_dullness() -> None:
     faulty, sound = (found_in_writer(dullness, model, PROBED) for model in (dull, FakeWriter(rest_of(LINES))))
     assert (sound.status, sound.value("distinct_2_ratio")) == ("sound", 1.0)
     assert (faulty.status, faulty.value("most_common")) == ("fault", 100.0)
-    assert faulty.value("distinct_1") == pytest.approx(4 / 80)  # cut to the 4 words of the real second halves
-    assert faulty.examples[0].note == "written 20 times"
+    assert faulty.value("distinct_1") == pytest.approx(4 / 64)  # cut to the 4 words of the real second halves
+    assert faulty.examples[0].note == "written 16 times"
 
 
 def test_distinct_by_hand() -> None:

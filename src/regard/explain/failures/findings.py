@@ -4,11 +4,12 @@ It runs no model. `analysis.py` makes a `FailureAnalysis`, `page.py` draws it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from regard.errors import shown
+from regard.explain.document import to_json_types
 
 FORMAT = 1
 EXAMPLES = 5
@@ -129,7 +130,7 @@ class FailureAnalysis:
 
     def to_dict(self) -> dict[str, Any]:
         """The analysis as JSON values; docs/probing.md lists the keys."""
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": FORMAT, **to_json_types(self, cut=False)}
 
     def to_text(self) -> str:
         """A table for the terminal: one line a check, and one example below it."""

@@ -4,7 +4,7 @@ A run has its test set in its results, and its training files where its settings
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from regard.activity import activity
 from regard.bundle.config import Languages
-from regard.data.config import PairData, TextData, languages
+from regard.data.config import STDIN, PairData, TextData, languages
 from regard.errors import ConfigError, DataError, RegardError
 from regard.explain.failures.occupations import fillers
 from regard.explain.failures.subject import ProbeOptions, ProbeTexts, TrainingText, plain_code
@@ -100,6 +100,8 @@ def _check_flags(task: str, given: GivenTexts) -> None:
             fix = "give --text F, and --train-tgt F" if task == "generate" else "give --src F --ref F"
             kind = "a language model has no source" if task == "generate" else "a translator has sources and references"
             raise ConfigError(f"{flag}: {kind}; {fix}")
+    if [getattr(given, one.name) for one in fields(given)].count(STDIN) > 1:
+        raise ConfigError("standard input '-' can be read only once; give the others as files")
     together = [("src", "ref"), *([("train_src", "train_tgt")] if task == "translate" else [])]
     for first, second in together:
         if (getattr(given, first) is None) != (getattr(given, second) is None):

@@ -54,7 +54,7 @@ function numberTable(numbers) {
     make("td", { class: "bar-cell" }, intervalBar(number)),
     make("td", { class: "note-cell" },
       number.interval ? `${short(number.interval[0])} to ${short(number.interval[1])}` : "",
-      number.count === null ? "" : ` of ${number.count.toLocaleString("en-US")}`)))));
+      number.count === null ? "" : `${number.interval ? ", " : ""}of ${number.count.toLocaleString("en-US")}`)))));
 }
 
 function plainTable({ caption, columns, rows }) {
