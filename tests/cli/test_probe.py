@@ -122,13 +122,23 @@ def test_python(small_run: Path, tmp_path: Path) -> None:
         given.findings[0].number("none")
 
 
+def test_both_engines_find_the_same(small_run: Path) -> None:
+    chosen = {"checks": ["copying", "repetition", "hallucination", "length"], "most": 12, "beam": 1}
+    fast, slow = (regard.probe(small_run, engine=engine, **chosen) for engine in ("ct2", "torch"))
+    assert (fast.engine, slow.engine) == ("CTranslate2", "torch")
+    for one, other in zip(fast.findings, slow.findings, strict=True):
+        assert (one.check, one.status, one.examples) == (other.check, other.status, other.examples)
+        values = [[number.value or 0.0 for number in finding.numbers] for finding in (one, other)]
+        assert values[0] == pytest.approx(values[1], abs=1e-3)
+
+
 def test_what_is_refused(command, small_run: Path, writer_run: Path, tmp_path: Path) -> None:
     for name, text in (("a", "x\n"), ("b", "x\ny\n"), ("blank", "\n\n"), ("no", "The doctor sleeps.\t-\this\ther\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     a, b, blank, no = (tmp_path / name for name in ("a", "b", "blank", "no"))
     refusals = {
         ("--checks", "gender,bias"): "--checks bias: no such check; choose from gender, copying, ",
-        ("--checks", "dullness"): "--checks dullness: it is about texts that a language model writes; leave it out",
+        ("--checks", "dullness"): "--checks dullness: it is about what a language model writes; leave it out",
         ("--src", a): "--src and --ref go together",
         ("--src", a, "--ref", b): "1 lines",
         ("--src", blank, "--ref", blank): "blank: no sentences to probe with",

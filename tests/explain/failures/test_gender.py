@@ -45,7 +45,7 @@ def test_a_translator_that_always_says_he() -> None:
     assert finding.status == "fault"
     assert (finding.value("agreement_masculine"), finding.value("agreement_feminine")) == (100.0, 0.0)
     assert (finding.value("agreement_gap"), finding.value("default_masculine")) == (100.0, 100.0)
-    assert "the source says feminine" in finding.examples[0].note
+    assert "masculine, not feminine" in finding.examples[0].note
 
 
 def test_a_translator_that_follows_stereotypes() -> None:

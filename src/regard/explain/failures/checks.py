@@ -21,7 +21,7 @@ from regard.explain.failures import (
 from regard.explain.failures.findings import Finding
 
 NO_SOURCE = "a language model has no source"
-WRITES = "it is about texts that a language model writes"
+WRITES = "it is about what a language model writes"
 
 
 @dataclass(frozen=True)

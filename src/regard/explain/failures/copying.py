@@ -37,7 +37,8 @@ def copying(subject: TranslatorSubject) -> Finding:
     status = worst(
         graded(numbers[0].value, LOOK, FAULT), graded(numbers[1].value, UNTRANSLATED_LOOK, UNTRANSLATED_FAULT)
     )
-    verdict = f"{copied:,} of {total:,} source words are copied, and {untranslated:,} of {len(sources):,} sentences stay untranslated"
+    told = f"{copied:,} of {total:,} source words are copied"
+    verdict = f"{told}; {untranslated:,} of {len(sources):,} sentences stay untranslated"
     return Finding(
         NAME, TITLE, status, verdict, numbers, examples=tuple(example for _, example in most_copied[:EXAMPLES])
     )

@@ -72,10 +72,8 @@ def hallucination(subject: TranslatorSubject) -> Finding:
         examples.append(Example(own_sources[0], output, note=f"the same output for {len(own_sources)} sources"))
     status = worst(*(graded(numbers[place].value, LOOK, FAULT) for place in (0, 3)))
     average = numbers[1].value or 0.0
-    verdict = (
-        f"the source explains {100.0 * average:.0f} % of the surprise of an output; {len(detached):,} of {len(pairs):,} outputs are "
-        f"detached, and {many:,} sources share an output with {SHARED_BY - 1} others or more"
-    )
+    told = f"sources explain {100.0 * average:.0f} % of their outputs' surprise"
+    verdict = f"{told}; {len(detached):,} of {len(pairs):,} detached, {many:,} shared"
     return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))
 
 

@@ -144,10 +144,10 @@ class FailureAnalysis:
         for finding in self.findings:
             headline = finding.numbers[0].text if finding.numbers else "-"
             lines.append(
-                f"{finding.check:<{name_width}}  {finding.status:<8}  {headline:>12}  {shown(finding.verdict)}"
+                f"{finding.check:<{name_width}}  {finding.status:<8}  {headline:>11}  {shown(finding.verdict)}"
             )
             if finding.status in ("look", "fault") and finding.examples:
-                lines.append(f"{'':<{name_width}}  {'':<8}  {'':>12}  e.g. {shown(finding.examples[0].text)}")
+                lines.append(f"{'':<{name_width}}  e.g. {shown(finding.examples[0].text)}")
         return "".join(f"{line}\n" for line in [*lines, "", _summary(self.findings)])
 
     def save(self, path: str | Path) -> None:

@@ -138,12 +138,12 @@ def _judged(numbers: dict[str, Number], clear: int) -> tuple[Status, str]:
     status = worst(wrong, *grades, leaning)
     parts = []
     if agreement is not None:
-        parts.append(f"agrees with the source in {agreement:.0f} % of the outputs")
+        parts.append(f"{agreement:.0f} % agree with the source")
     for gap, grade, words_of in zip(gaps, grades, ("gender", "stereotype", "stereotype by default"), strict=True):
         if grade != "sound":
             parts.append(f"gap by {words_of} {gap.text}")
     if default is not None:
-        parts.append(f"writes masculine in {default:.0f} % where the source says none")
+        parts.append(f"{default:.0f} % masculine by default")
     return status, "; ".join(parts)
 
 
@@ -164,7 +164,7 @@ def _table(answers: Sequence[_Answer]) -> Table:
 
 def _example(one: _Answer) -> Example:
     wanted = one.template.gender
-    note = f"{one.said}, the source says {wanted}" if wanted else f"{one.said}, the source says none"
+    note = f"{one.said}, not {wanted}" if wanted else f"{one.said} by default"
     return Example(one.source, one.output, note=note)
 
 

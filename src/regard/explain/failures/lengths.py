@@ -43,11 +43,11 @@ def length(subject: TranslatorSubject) -> Finding:
         graded(fall, LOOK, FAULT),
         graded(joined, LOOK, FAULT),
     )
-    parts = [f"{len(empty):,} empty and {len(overlong):,} overlong of {len(sources):,} outputs"]
+    parts = [f"{len(empty):,} empty, {len(overlong):,} overlong of {len(sources):,}"]
     if fall is not None:
-        parts.append(f"long sources have {fall:.1f} chrF less than the best")
+        parts.append(f"long ones {fall:.1f} chrF below the best")
     if joined is not None:
-        parts.append(f"{TOGETHER} sentences at once cost {joined:.1f} chrF")
+        parts.append(f"{TOGETHER} at once cost {joined:.1f}")
     examples = [Example(sources[place], outputs[place], references[place], "empty") for place in empty]
     examples += [Example(sources[place], outputs[place], references[place], "overlong") for place in overlong]
     headline = max(range(len(grades)), key=lambda place: (("sound", "look", "fault").index(grades[place]), -place))

@@ -60,10 +60,8 @@ def memorised(subject: TranslatorSubject) -> Finding:
         share("in_training", "outputs of changed test sources that are training targets", copies, len(before)),
     )
     status = graded_difference(excess, LOOK, FAULT) if unseen else graded(numbers[0].value, LOOK, FAULT)
-    verdict = (
-        f"{len(exact):,} of {len(seen):,} training targets come out for a changed source; of test sentences {unmoved:,} of "
-        f"{len(unseen):,} outputs stay the same"
-    )
+    told = f"{len(exact):,} of {len(seen):,} training targets for changed sources"
+    verdict = f"{told}; {unmoved:,} of {len(unseen):,} test outputs stay the same"
     examples = [Example(changed, output, note=f"the training source is: {source}") for source, changed, output in exact]
     return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))
 

@@ -82,10 +82,8 @@ def out_of_domain(subject: TranslatorSubject) -> Finding:
     least = min(numbers, key=lambda number: 1.0 if number.value is None else number.value)
     apart = 1.0 if least.value is None else least.value
     status: Status = "sound" if apart >= LOOK else "look" if apart >= FAULT else "fault"
-    verdict = (
-        f"its confidence tells {least.name.removeprefix('told_apart_').replace('_', ' ')} from the test set in {100 * apart:.0f} % "
-        "of the comparisons"
-    )
+    kind = least.name.removeprefix("told_apart_").replace("_", " ")
+    verdict = f"its confidence tells {kind} from the test set in {100 * apart:.0f} % of the pairs"
     if status == "fault":
         verdict += ": it is as sure of what it cannot know"
     columns = ("input", "sentences", "confidence", "told apart", "copies %", "empty %", "loops %")

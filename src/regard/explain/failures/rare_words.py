@@ -70,11 +70,9 @@ def rare_words(subject: TranslatorSubject) -> Finding:
         gap,
     )
     rows = tuple((label, sizes[label], 100.0 * hits[label] / sizes[label]) for _, label in buckets if sizes[label])
-    verdict = (
-        f"of {rare[1]:,} rare words {numbers[0].text} are right, of the others {numbers[1].text} (counted in {where})"
-    )
+    verdict = f"{numbers[0].text} of {rare[1]:,} rare words are right, {numbers[1].text} of others (by {where})"
     if not rare[1]:
-        verdict = f"there are no rare words; {numbers[1].text} of the others are right (counted in {where})"
+        verdict = f"there are no rare words; {numbers[1].text} of the others are right (by {where})"
     return Finding(
         NAME,
         TITLE,

@@ -41,7 +41,7 @@ def sensitivity(subject: TranslatorSubject) -> Finding:
         numbers += [drop, stability]
         grades.append(graded(drop.value, LOOK, FAULT))
         rows.append((in_words(name), len(kept), *scores, drop.value, stability.value))
-        examples += _worst_examples(name, [changed[place] for place in kept], before, after)
+        examples += _worst_examples(name, [changed[place] for place in kept], before, after, wanted)
     if not numbers:
         raise NotApplicableError("no change of these sentences changes them: they have no letters")
     numbers.sort(key=lambda number: (number.unit != "points", -(number.value or 0.0)))
@@ -87,7 +87,7 @@ def _compared(
 
 
 def _worst_examples(
-    name: str, changed: Sequence[str], before: Sequence[str], after: Sequence[str]
+    name: str, changed: Sequence[str], before: Sequence[str], after: Sequence[str], references: Sequence[str]
 ) -> list[tuple[float, Example]]:
     """The two outputs that a change alters most."""
     from regard.metrics.translation import sentence_chrf
@@ -98,15 +98,7 @@ def _worst_examples(
         if new != old
     )
     return [
-        (
-            value,
-            Example(
-                changed[place],
-                after[place],
-                before[place],
-                f"after {in_words(name)}; the reference is the output before",
-            ),
-        )
+        (value, Example(changed[place], after[place], references[place], f"after {in_words(name)}"))
         for value, place in ranked[:2]
     ]
 
