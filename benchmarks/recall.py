@@ -1,21 +1,27 @@
-"""What mixers remember: associative recall by mixer, length and number of pairs, from sequences that are generated.
+"""What mixers remember: associative recall by mixer, form, length and number of pairs, from sequences that are generated.
 
-    python benchmarks/recall.py --out recall --form multi --lengths 256 --pairs 4 16 --mixers attention linear
+    python benchmarks/recall.py --out recall --mixers attention linear
+    python benchmarks/recall.py --out recall --forms single --mixers hyena --steps 20000
     python benchmarks/recall.py --out recall --table
 
-Each cell trains a small language model (2 blocks of width 64, 2 heads, feed-forward 128) from nothing on sequences that never repeat, with
-the loss at the queries only, and then answers 512 sequences of another seed. A cell is one JSON file in `--out`: a cell that is there is
-not trained again, so that a run may be cut off and continued. Its budget is a number of steps; training ends before it where 512 answers of
-a third seed are all right twice in a row. `--table` trains nothing and prints the cells as Markdown.
+Each cell trains one small language model (2 blocks of width 64, 2 heads, feed-forward 128) from nothing on sequences that never repeat,
+with the loss at the queries only. Every batch has sequences of one length, drawn from 64, 128 .. up to the longest, of one of the forms,
+and with a number of pairs that is drawn too, small ones more often: short sequences with few pairs show early how recall works. All that
+is drawn depends on the step alone, so every mixer sees the same batches. The model is then tested at each form, length and number of
+pairs, on sequences of another seed. A cell is one JSON file in `--out`: a cell that is there is not trained again, so that a run may be cut
+off and continued. Its budget is a number of steps; training ends before it where the longest validation sequences of a third seed are
+all answered right twice in a row. `--table` trains nothing and prints the cells as Markdown.
 """
 
 import argparse
 import json
+import math
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -36,29 +42,41 @@ MIXERS = {
     "window": "window",
     "block_sparse": "block_sparse",
 }
+FORMS = ("single", "multi")
 TRAIN, VALID, TEST = 1, 2, 3  # seeds
-TESTED = 512  # sequences
+SHORTEST = 64
+TESTED, VALIDATED = 256, 64  # sequences of a test, and of a validation
 SOLVED = 0.999
 PART = 8192  # tokens that are answered together
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: a mixer on a task, and its budget."""
+    """One cell: a mixer, the forms and the longest sequences that it learns, and its budget."""
 
     mixer: str
-    form: str
+    forms: tuple[str, ...]
     length: int
     pairs: int
     steps: int
-    batch: int
+    batch_tokens: int
     learning_rate: float
     optimizer: str = "muon"
     seed: int = 1
 
     @property
     def name(self) -> str:
-        return f"{self.form}-{self.length}-{self.pairs}-{self.mixer}-{self.seed}"
+        return f"{'+'.join(self.forms)}-{self.length}-{self.pairs}-{self.mixer}-{self.seed}"
+
+    def task(self, step: int) -> Recall:
+        """The sequences of a step: form, length and pairs depend on the step and the seed alone."""
+        generator = np.random.default_rng([self.seed, step])
+        doublings = int(math.log2(self.length // SHORTEST))
+        form = self.forms[step % len(self.forms)]
+        length = SHORTEST * 2 ** int(generator.integers(doublings + 1))
+        most = min(self.pairs, Recall(form, length, 1).most_pairs)  # type: ignore[arg-type]
+        pairs = round(math.exp(generator.uniform(math.log(2), math.log(most))))
+        return Recall(form, length, pairs)  # type: ignore[arg-type]
 
 
 def network_of(cell: Cell) -> Any:
@@ -89,22 +107,21 @@ def answers(network: Any, tokens: torch.Tensor, targets: torch.Tensor) -> tuple[
 
 
 @torch.no_grad()
-def accuracy(network: Any, task: Recall, seed: int) -> float:
+def accuracy(network: Any, task: Recall, seed: int, tested: int) -> float:
     """The share of the queries that are answered right."""
     network.eval()
     right = total = 0
     count = max(1, PART // task.length)
-    for first in range(0, TESTED, count):
-        tokens, targets = map(torch.from_numpy, task.batch(seed, first, min(count, TESTED - first)))
+    for first in range(0, tested, count):
+        tokens, targets = map(torch.from_numpy, task.batch(seed, first, min(count, tested - first)))
         logits, expected = answers(network, tokens, targets)
         right, total = right + int((logits.argmax(dim=1) == expected).sum()), total + len(expected)
     network.train()
     return right / total
 
 
-def train(cell: Cell, validate_every: int) -> dict[str, Any]:
-    """Train and test one cell."""
-    task = Recall(cell.form, cell.length, cell.pairs)  # type: ignore[arg-type]
+def train(cell: Cell, validate_every: int, lengths: list[int], pairs: list[int]) -> dict[str, Any]:
+    """Train one cell, and test it at each form, length and number of pairs."""
     network = network_of(cell).train()
     settings = TrainConfig.parse(
         {
@@ -118,7 +135,9 @@ def train(cell: Cell, validate_every: int) -> dict[str, Any]:
     optimizer = Optimizer(network, settings)
     started, computing, curve, solved = time.perf_counter(), time.process_time(), [], 0
     for step in range(1, cell.steps + 1):
-        tokens, targets = map(torch.from_numpy, task.batch(TRAIN, step * cell.batch, cell.batch))
+        task = cell.task(step)
+        count = max(1, cell.batch_tokens // task.length)
+        tokens, targets = map(torch.from_numpy, task.batch(TRAIN, step * cell.batch_tokens, count))
         network.zero_grad()
         logits, expected = answers(network, tokens, targets)
         F.cross_entropy(logits, expected).backward()
@@ -134,36 +153,53 @@ def train(cell: Cell, validate_every: int) -> dict[str, Any]:
             )
         )
         if step % validate_every == 0 or step == cell.steps:
-            curve.append((step, accuracy(network, task, VALID)))
-            print(f"{cell.name:32} step {step:6,}: {curve[-1][1]:.3f}", flush=True)
-            solved = solved + 1 if curve[-1][1] >= SOLVED else 0
+            hardest = [
+                accuracy(network, Recall(form, cell.length, count), VALID, VALIDATED)  # type: ignore[arg-type]
+                for form in cell.forms
+                for count in pairs
+            ]
+            curve.append((step, hardest))
+            seconds = time.process_time() - computing
+            print(f"{cell.name:32} {seconds:5.0f} s, step {step:6,}:", *(f"{a:.3f}" for a in hardest), flush=True)
+            solved = solved + 1 if min(hardest) >= SOLVED else 0
             if solved == 2:
                 break
+    minutes = (time.process_time() - computing) / 60
     return {
         **asdict(cell),
         "parameters": sum(p.numel() for p in network.parameters()),
         "trained_steps": curve[-1][0],
-        "accuracy": accuracy(network, task, TEST),
+        "accuracy": [
+            (form, length, count, accuracy(network, Recall(form, length, count), TEST, TESTED))  # type: ignore[arg-type]
+            for form in cell.forms
+            for length in lengths
+            for count in pairs
+        ],
         "curve": curve,
         "minutes": (time.perf_counter() - started) / 60,
-        "processor_minutes": (time.process_time() - computing) / 60,
+        "processor_minutes": minutes,
     }
 
 
 def table(cells: list[dict[str, Any]]) -> str:
-    """Markdown: a row a mixer, a column a task."""
-    tasks = sorted({(cell["form"], cell["length"], cell["pairs"]) for cell in cells})
+    """Markdown: a row a mixer and budget, a column a test."""
+    tests = sorted(
+        {tuple(test[:3]) for cell in cells for test in cell["accuracy"]}, key=lambda t: (t[0] != "single", *t)
+    )
+    heads = [f"{form} {length:,}, {pairs}" for form, length, pairs in tests]
     lines = [
-        "| mixer | " + " | ".join(f"{form} {length:,}, {pairs} pairs" for form, length, pairs in tasks) + " |",
-        "| --- " * (1 + len(tasks)) + "|",
+        "| mixer | learned | steps | processor minutes | " + " | ".join(heads) + " |",
+        "| --- " * (4 + len(tests)) + "|",
     ]
-    for mixer in MIXERS:
-        row = []
-        for task in tasks:
-            own = [c for c in cells if c["mixer"] == mixer and (c["form"], c["length"], c["pairs"]) == task]
-            row.append(", ".join(f"{100 * c['accuracy']:.1f} ({c['trained_steps']:,})" for c in own))
-        if any(row):
-            lines.append(f"| {mixer} | " + " | ".join(row) + " |")
+    for cell in sorted(cells, key=lambda c: (list(MIXERS).index(c["mixer"]), c["forms"])):
+        found = {tuple(test[:3]): f"{100 * test[3]:.1f}" for test in cell["accuracy"]}
+        row = [
+            cell["mixer"],
+            " and ".join(cell["forms"]),
+            f"{cell['trained_steps']:,}",
+            f"{cell['processor_minutes']:.1f}",
+        ]
+        lines.append(f"| {' | '.join([*row, *(found.get(test, '') for test in tests)])} |")
     return "\n".join(lines)
 
 
@@ -171,12 +207,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="a directory with one JSON file a cell")
     parser.add_argument("--mixers", nargs="+", choices=MIXERS, default=list(MIXERS))
-    parser.add_argument("--form", choices=("single", "multi"), default="multi")
-    parser.add_argument("--lengths", nargs="+", type=int, default=[256])
-    parser.add_argument("--pairs", nargs="+", type=int, default=[4, 16, 64])
-    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=list(FORMS), help="what one model learns")
+    parser.add_argument(
+        "--lengths", nargs="+", type=int, default=[256, 1024, 2048], help="tested; the last is the longest"
+    )
+    parser.add_argument("--pairs", nargs="+", type=int, default=[4, 16, 64], help="tested; the last is the most")
+    parser.add_argument("--steps", type=int, default=10000)
     parser.add_argument("--batch-tokens", type=int, default=8192)
-    parser.add_argument("--validate-every", type=int, default=200)
+    parser.add_argument("--validate-every", type=int, default=500)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default="muon")
     parser.add_argument("--threads", type=int, default=1)
@@ -187,25 +225,22 @@ def main() -> None:
         return
     torch.set_num_threads(arguments.threads)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for length in arguments.lengths:
-        for pairs in arguments.pairs:
-            for mixer in arguments.mixers:
-                batch = max(1, arguments.batch_tokens // length)
-                cell = Cell(
-                    mixer,
-                    arguments.form,
-                    length,
-                    pairs,
-                    arguments.steps,
-                    batch,
-                    arguments.learning_rate,
-                    arguments.optimizer,
-                )
-                path = arguments.out / f"{cell.name}.json"
-                if not path.exists():
-                    result = train(cell, arguments.validate_every)
-                    path.write_text(json.dumps(result), encoding="utf-8")
-                    print(f"{cell.name:32} {100 * result['accuracy']:.1f} %", flush=True)
+    for mixer in arguments.mixers:
+        cell = Cell(
+            mixer,
+            tuple(arguments.forms),
+            arguments.lengths[-1],
+            arguments.pairs[-1],
+            arguments.steps,
+            arguments.batch_tokens,
+            arguments.learning_rate,
+            arguments.optimizer,
+        )
+        path = arguments.out / f"{cell.name}.json"
+        if not path.exists():
+            result = train(cell, arguments.validate_every, arguments.lengths, arguments.pairs)
+            path.write_text(json.dumps(result), encoding="utf-8")
+            print(f"{cell.name:32} {result['processor_minutes']:.1f} minutes", flush=True)
 
 
 if __name__ == "__main__":
