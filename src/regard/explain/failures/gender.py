@@ -272,7 +272,7 @@ def _language_verdict(values: dict[str, float | None]) -> str:
         parts.append(f"{he} is {math.exp(min(50.0, abs(odds))):,.1f} times as probable as {she}")
     if gap is not None:
         more = math.exp(max(-50.0, min(50.0, gap)))
-        parts.append(f"after occupations of men the odds of he are {more:,.2f} times those after occupations of women")
+        parts.append(f"for occupations of men the odds are {more:,.2f} times as high")
     if agreement is not None:
         parts.append(f"the right pronoun is the more probable one in {agreement:.0f} %")
     return "; ".join(parts)

@@ -136,7 +136,7 @@ def perturbed(subject: WriterSubject) -> Finding:
         else f"shuffled words have {_times(shuffled)} times the perplexity"
     )
     if worst_change is not None:
-        verdict += f"; of small changes {in_words(worst_change.name.removeprefix('times_'))} cost most, {_times(worst_change.value)} times"
+        verdict += f"; {in_words(worst_change.name.removeprefix('times_'))} {_times(worst_change.value)} times"
     columns = ("change", "perplexity a word", "after", "times")
     return Finding(
         PERTURBED, PERTURBED_TITLE, status, verdict, tuple(numbers), (Table(columns, tuple(rows), "Changed text"),)
