@@ -4,13 +4,14 @@
     python benchmarks/recall.py --out recall --forms single --mixers hyena --steps 20000
     python benchmarks/recall.py --out recall --table
 
-Each cell trains one small language model (2 blocks of width 64, 2 heads, feed-forward 128) from nothing on sequences that never repeat,
-with the loss at the queries only. Every batch has sequences of one length, drawn from 64, 128 .. up to the longest, of one of the forms,
-and with a number of pairs that is drawn too, small ones more often: short sequences with few pairs show early how recall works. All that
-is drawn depends on the step alone, so every mixer sees the same batches. The model is then tested at each form, length and number of
-pairs, on sequences of another seed. A cell is one JSON file in `--out`: a cell that is there is not trained again, so that a run may be cut
-off and continued. Its budget is a number of steps; training ends before it where the longest validation sequences of a third seed are
-all answered right twice in a row. `--table` trains nothing and prints the cells as Markdown.
+Each cell trains one small language model (2 blocks of width 64, 2 heads, feed-forward 128, sinusoidal positions) from nothing on
+sequences that never repeat, with the loss at the queries only. Lengths are a curriculum: it begins with 64 tokens, and whenever nine in
+ten answers of the last steps at the present length are right, twice as long sequences join in, up to the longest. Half of the batches
+have the present length, the others a shorter one. Forms take turns, and the number of pairs is drawn for each batch, small ones more
+often. The rule is the same for all mixers. The model is then tested at each form, length and number of pairs, on sequences of another
+seed. A cell is one JSON file in `--out`: a cell that is there is not trained again, so that a run may be cut off and continued. Its
+budget is a number of steps; training ends before it where the longest validation sequences of a third seed are all answered right twice
+in a row. `--table` trains nothing and prints the cells as Markdown.
 """
 
 import argparse
@@ -45,6 +46,7 @@ MIXERS = {
 FORMS = ("single", "multi")
 TRAIN, VALID, TEST = 1, 2, 3  # seeds
 SHORTEST = 64
+LEARNED, MEMORY = 0.9, 0.98  # the mean accuracy that lengthens sequences, and the share of it that a step keeps
 TESTED, VALIDATED = 256, 64  # sequences of a test, and of a validation
 SOLVED = 0.999
 PART = 8192  # tokens that are answered together
@@ -68,12 +70,12 @@ class Cell:
     def name(self) -> str:
         return f"{'+'.join(self.forms)}-{self.length}-{self.pairs}-{self.mixer}-{self.seed}"
 
-    def task(self, step: int) -> Recall:
-        """The sequences of a step: form, length and pairs depend on the step and the seed alone."""
+    def task(self, step: int, present: int) -> Recall:
+        """The sequences of a step: their form, length and pairs. present: the present length of the curriculum."""
         generator = np.random.default_rng([self.seed, step])
-        doublings = int(math.log2(self.length // SHORTEST))
         form = self.forms[step % len(self.forms)]
-        length = SHORTEST * 2 ** int(generator.integers(doublings + 1))
+        shorter = int(generator.integers(max(1, int(math.log2(present // SHORTEST)))))
+        length = present if generator.random() < 0.5 else SHORTEST * 2**shorter
         most = min(self.pairs, Recall(form, length, 1).most_pairs)  # type: ignore[arg-type]
         pairs = round(math.exp(generator.uniform(math.log(2), math.log(most))))
         return Recall(form, length, pairs)  # type: ignore[arg-type]
@@ -91,6 +93,7 @@ def network_of(cell: Cell) -> Any:
             "dropout": 0.0,
             "activation": "gelu",
             "max_positions": cell.length,
+            "positions": "sinusoidal",
             "window": cell.length // 8 + 1,
             "block": 16,
         }
@@ -134,13 +137,20 @@ def train(cell: Cell, validate_every: int, lengths: list[int], pairs: list[int])
     )
     optimizer = Optimizer(network, settings)
     started, computing, curve, solved = time.perf_counter(), time.process_time(), [], 0
+    present, learned, lengthened = SHORTEST, 0.0, {SHORTEST: 0}
     for step in range(1, cell.steps + 1):
-        task = cell.task(step)
+        task = cell.task(step, present)
         count = max(1, cell.batch_tokens // task.length)
         tokens, targets = map(torch.from_numpy, task.batch(TRAIN, step * cell.batch_tokens, count))
         network.zero_grad()
         logits, expected = answers(network, tokens, targets)
         F.cross_entropy(logits, expected).backward()
+        if task.length == present:
+            right = float((logits.argmax(dim=1) == expected).float().mean())
+            learned = MEMORY * learned + (1 - MEMORY) * right
+        if learned > LEARNED and present < cell.length:
+            present, learned = 2 * present, 0.0
+            lengthened[present] = step
         torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
         optimizer.step(
             learning_rate(
@@ -160,7 +170,11 @@ def train(cell: Cell, validate_every: int, lengths: list[int], pairs: list[int])
             ]
             curve.append((step, hardest))
             seconds = time.process_time() - computing
-            print(f"{cell.name:32} {seconds:5.0f} s, step {step:6,}:", *(f"{a:.3f}" for a in hardest), flush=True)
+            print(
+                f"{cell.name:32} {seconds:5.0f} s, step {step:6,}, length {present:5,}, {learned:.2f}:",
+                *(f"{a:.3f}" for a in hardest),
+                flush=True,
+            )
             solved = solved + 1 if min(hardest) >= SOLVED else 0
             if solved == 2:
                 break
@@ -176,6 +190,7 @@ def train(cell: Cell, validate_every: int, lengths: list[int], pairs: list[int])
             for count in pairs
         ],
         "curve": curve,
+        "lengthened": lengthened,
         "minutes": (time.perf_counter() - started) / 60,
         "processor_minutes": minutes,
     }
@@ -212,8 +227,8 @@ def main() -> None:
         "--lengths", nargs="+", type=int, default=[256, 1024, 2048], help="tested; the last is the longest"
     )
     parser.add_argument("--pairs", nargs="+", type=int, default=[4, 16, 64], help="tested; the last is the most")
-    parser.add_argument("--steps", type=int, default=10000)
-    parser.add_argument("--batch-tokens", type=int, default=8192)
+    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--validate-every", type=int, default=500)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default="muon")

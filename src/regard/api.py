@@ -122,6 +122,8 @@ def probe(
     most: int = 200,
     beam: int = 5,
     seed: int = 1,
+    to: str | None = None,
+    from_: str | None = None,
     device: str = "cpu",
     engine: "Engine" = "auto",
     precision: "PrecisionChoice" = "float32",
@@ -131,7 +133,8 @@ def probe(
     `src`, `ref`: a test set, each a file or a list of lines; without them that of the run. `text`: of a language model. `train_src`,
     `train_tgt`: the training text, which memorised sentences and rare words are looked up in; a language model has a target only.
     `other`: sentences of another domain. `templates`: a TSV file for the gender check. `checks`: names; none: all.
-    `device`, `engine` and `precision` are those of `load`, for a path. The result has `findings` and `save("page.html")`.
+    For a path: `to` and `from_` choose a direction of several; `device`, `engine` and `precision` are those of `load`.
+    The result has `findings` and `save("page.html")`.
     """
     from regard.explain.failures.analysis import probe_model, probe_path
     from regard.explain.failures.inputs import GivenTexts
@@ -142,7 +145,11 @@ def probe(
     given = GivenTexts(src, ref, text, train_src, train_tgt, other, None if templates is None else str(templates))
     options = ProbeOptions(most=most, beam=beam, seed=seed)
     if isinstance(model, str | Path):
-        return probe_path(model, given, options, checks, device=device, engine=engine, precision=precision)
+        return probe_path(
+            model, given, options, checks, to=to, from_=from_, device=device, engine=engine, precision=precision
+        )
+    if (language := to or from_) is not None:
+        raise InputTypeError(f"{language!r}: to and from_ are for a path; of a model give model.towards({language!r})")
     return probe_model(model, given, options, checks)
 
 
@@ -177,13 +184,15 @@ def quantize(
     *,
     src: Sequence[str] | None = None,
     ref: Sequence[str] | None = None,
+    to: str | None = None,
+    from_: str | None = None,
     beam: int = 5,
     licence: str | None = None,
 ) -> "Quantised":
     """Write the translator of a bundle or run to `out`, which must not exist, with weights of 8 bits.
 
-    `src`, `ref`: sentences and their translations that both are judged on; without them the validation set of the run. The record has
-    `sizes` and `scores` of float32 and of int8.
+    `src`, `ref`: sentences and their translations that both are judged on; without them the validation set of the run. `to`, `from_`: their
+    languages, of a model of several directions. The record has `sizes` and `scores` of float32 and of int8.
     """
     with needing("regard.quantize"):
         from regard.interop.quantize import quantize_model
@@ -193,7 +202,7 @@ def quantize(
     if (src is None) != (ref is None):
         raise InputTypeError("src and ref go together: give both, or neither for the validation set of the run")
     pairs = None if src is None or ref is None else (src, ref)
-    return quantize_model(path, out, pairs, beam=beam, licence=licence)
+    return quantize_model(path, out, pairs, to=to, from_=from_, beam=beam, licence=licence)
 
 
 def import_model(

@@ -64,8 +64,8 @@ def test_a_settings_file_gives_weights_and_flags_replace_its_corpora(command, fi
             "--src and --pairs exclude each other",
         ),
         (
-            ["--src", "a.fr", "--src", "b.en", "--tgt", "a.en", "--tgt", "b.fr"],
-            "the suffixes of src name several languages",
+            ["--src", "a.fr", "--src", "b.en", "--tgt", "a.en", "--tgt", "b"],
+            "b.en: a corpus without languages among several directions; give it tgt_lang",
         ),
         (["--src", "a.fr", "--src", "no.fr", "--tgt", "a.en", "--tgt", "no.en"], "no.fr: no such file"),
         (

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import regard
+from cli.conftest import SMALL
 from regard.explain.failures.checks import CHECKS
 from regard.explain.failures.findings import FailureAnalysis
 
@@ -130,6 +131,21 @@ def test_both_engines_find_the_same(small_run: Path) -> None:
         assert (one.check, one.status, one.examples) == (other.check, other.status, other.examples)
         values = [[number.value or 0.0 for number in finding.numbers] for finding in (one, other)]
         assert values[0] == pytest.approx(values[1], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_a_model_of_two_directions(command, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    result = command("train", "--out", tmp_path / "run", *SMALL, "--set", "data.both=true")
+    assert result.code == 0, result.err
+    assert "--to" in complaint(command("probe", tmp_path / "run", *FEW))
+    records = {
+        to: json.loads(command("probe", tmp_path / "run", *FEW, "--to", to, "--json").out) for to in ("en", "fr")
+    }
+    assert [records[to]["languages"] for to in ("en", "fr")] == [["fr", "en"], ["en", "fr"]]
+    first = {to: record["findings"][0]["tables"][0]["rows"][0][0] for to, record in records.items()}
+    assert first == {"en": "étudiant", "fr": "doctor"}  # the words of the pocket corpus are for French
+    assert records["fr"]["findings"][0]["examples"][0]["source"].startswith("The ")
 
 
 def test_what_is_refused(command, small_run: Path, writer_run: Path, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ KEYS = (
         "train.device",
         "train.seed",
         "data.corpora",
+        "data.both",
         "data",
         "model",
         "nothing.such",
@@ -41,7 +42,15 @@ SIZES = (
     *("model.layers", "model.width", "model.heads", "model.feed_forward", "model.max_positions", "model.dropout"),
     *("text.vocabulary", "train.batch_tokens", "train.learning_rate", "train.warmup", "train.accumulate", "train.clip"),
     *("train.validate_every", "train.save_every", "train.keep", "train.average", "train.ema", "train.workers"),
-    *("train.seed", "train.patience", "data.pocket", "data.max_length", "data.seed", "train.label_smoothing"),
+    *(
+        "train.seed",
+        "train.patience",
+        "data.pocket",
+        "data.max_length",
+        "data.seed",
+        "train.label_smoothing",
+        "data.temperature",
+    ),
 )
 NUMBERS = (
     "0",

@@ -1,5 +1,6 @@
 """Small bundles of pocket sentences: random weights whose outputs end, at different lengths."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ SIZES: dict[str, dict[str, int]] = {
 
 
 @cache
-def _tokenizers(joint: bool, kind: str, reserved: bool) -> TokenizerPair:
-    pieces = {"mask": True, "sentinels": 3, "languages": ["en"]} if reserved else {}
+def _tokenizers(joint: bool, kind: str, reserved: bool, tags: tuple[str, ...]) -> TokenizerPair:
+    pieces = {"mask": True, "sentinels": 3, "languages": ["en"]} if reserved else {"languages": tags}
     config = TextConfig.parse({"kind": kind, "joint": joint, "vocabulary": 400, "reserved": pieces})
     return learn_pair(config, lambda: [(pair.french, pair.english) for pair in SPLIT.train])
 
@@ -50,18 +51,20 @@ def random_bundle(
     text: str = "bpe",
     reserved: bool = False,
     languages: dict[str, str] | None = None,
+    directions: Sequence[tuple[str, str]] = (),
     **model: Any,
 ) -> Path:
     """A bundle at `path`. ending: added to the logit of the end mark, at any step.
 
-    text: the kind of the tokenizers; reserved: whether they have reserved pieces.
+    text: the kind of the tokenizers; reserved: whether they have reserved pieces; directions: of a model of several.
     """
-    tokenizers = _tokenizers(joint, text, reserved)
+    tokenizers = _tokenizers(joint, text, reserved, tuple(dict.fromkeys(target for _, target in directions)))
     sizes = (len(tokenizers.source.vocabulary), len(tokenizers.target.vocabulary))
     config = TranslateBundle.parse(
         {
             "model": {"kind": kind, **SIZES[kind], **model},
             "languages": languages or {},
+            "directions": [{"source": source, "target": target} for source, target in directions],
             "vocabulary": VocabularySizes(source=sizes[0], target=sizes[1], joint=joint),
         }
     )

@@ -62,9 +62,15 @@ def summary(kind: str, bundle: OpenBundle | None, network: object | None) -> str
     config = bundle.config
     languages = [shown(language) for language in config.languages.model_dump().values() if language]
     count = sum(math.prod(shape) for shape in _shapes(bundle.directory, config).values())
-    facts = [config.task, getattr(config.model, "kind", type(config.model).__name__), " -> ".join(languages)]
+    facts = [config.task, getattr(config.model, "kind", type(config.model).__name__), _direction(config, languages)]
     size = f"{count:,} {'numbers' if config.counted else 'parameters'}"
     return f"<{kind}: {', '.join(filter(None, [*facts, size]))}, {shown(bundle.given or bundle.directory)}>"
+
+
+def _direction(config: BundleSettings, languages: list[str]) -> str:
+    """The languages of a model, or its several directions."""
+    several = getattr(config, "direction_names", ())
+    return " and ".join(map(shown, several)) if several else " -> ".join(languages)
 
 
 def _parameters(directory: Path, config: BundleSettings) -> dict[str, Any]:

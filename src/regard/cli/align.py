@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
+from regard.cli.direction_flags import From, To
+
 if TYPE_CHECKING:
     from regard.bundle.config import AlignmentConfig
     from regard.explain.picking import Candidate
@@ -25,6 +27,8 @@ def align(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     src: Annotated[str, typer.Option(help="Source sentences.")],
     tgt: Annotated[str, typer.Option(help="Their translations, line by line.")],
+    to: To = None,
+    from_: From = None,
     method: Method = None,
     pick: Annotated[
         str | None, typer.Option(metavar="GOLD", help="Try every way on these gold links; print what each is worth.")
@@ -52,12 +56,12 @@ def align(
 
     _check_options(pick, save, remember, reverse, reverse_method, join)
     sources, targets = read_sides(src, tgt)
-    translator, settings = load_translator(bundle, device), read_method(method)
+    translator, settings = load_translator(bundle, device).towards(to, from_), read_method(method)
     if pick is None:
         links = _links(translator, sources, targets, settings)
         if reverse is not None:
             reverse_settings = read_method(reverse_method, "--reverse-method")
-            reverse_translator = load_translator(reverse, device)
+            reverse_translator = _reverse(load_translator(reverse, device), translator)
             _check_directions(translator, reverse_translator)
             backwards = map(flipped, _links(reverse_translator, targets, sources, reverse_settings))
             rule = cast("Joint", join or "grow-diag")
@@ -122,13 +126,25 @@ def _links(
             yield frozenset(alignment.links)
 
 
+def _reverse(reverse: "Translator", translator: "Translator") -> "Translator":
+    """The reverse model, from the target language to the source language of the model if it has several."""
+    from regard.errors import ConfigError
+
+    if not reverse.directions.seen:
+        return reverse
+    if translator.languages.source is None:
+        raise ConfigError(
+            f"--reverse {reverse.directions.name}: to which language? Give --from too, the source language"
+        )
+    return reverse.towards(translator.languages.source, translator.languages.target)
+
+
 def _check_directions(translator: "Translator", reverse: "Translator") -> None:
     """Refuse a reverse model whose languages are not those of the model, swapped."""
     from regard.errors import ConfigError
 
-    assert translator.bundle is not None, "it was loaded from one"
     assert reverse.bundle is not None, "it was loaded from one"
-    ours, theirs = translator.bundle.config.languages, reverse.bundle.config.languages
+    ours, theirs = translator.languages, reverse.languages
     both = [(ours.source, theirs.target), (ours.target, theirs.source)]
     if any(None not in pair and pair[0] != pair[1] for pair in both):
         raise ConfigError(

@@ -101,7 +101,8 @@ def clean(
         },
         "the filters",
     )
-    scorer, digest = (None, None) if model is None else pair_scorer(model)
+    languages = src_lang or source.languages[0], tgt_lang or source.languages[1]
+    scorer, digest = (None, None) if model is None else pair_scorer(model, languages)
     try:
         done = clean_corpus(source, out, kind, (src_lang, tgt_lang), settings, scorer, digest)
     except BaseException:

@@ -52,6 +52,7 @@ def check(
     from regard.cli.scorer import pair_scorer
     from regard.cli.streams import open_output
     from regard.data.check import check_corpus
+    from regard.data.corpus_config import language_of
     from regard.errors import ConfigError
 
     sources, targets = src or [], tgt or []
@@ -67,10 +68,11 @@ def check(
     ]
     if [path for corpus in corpora for path in corpus].count("-") > 1:
         raise ConfigError("standard input '-' can be read only once; give the others as files")
-    score = None if model is None else pair_scorer(model)[0]
     usable = True
     with open_output(None) as stream:
         for number, corpus in enumerate(corpora):
+            named = src_lang or language_of(corpus[0]), tgt_lang or language_of(corpus[1])
+            score = None if model is None else pair_scorer(model, named)[0]
             with activity("reading the corpus"):
                 report = check_corpus(*corpus, (src_lang, tgt_lang), model=score)
             text = json.dumps(report.to_dict(), ensure_ascii=False) if as_json else report.to_text().rstrip("\n")

@@ -7,6 +7,7 @@ import typer
 
 from regard.cli.align import Method
 from regard.cli.compare import MOST_RESAMPLES
+from regard.cli.direction_flags import From, To
 
 if TYPE_CHECKING:
     from regard.tasks.interface import Task
@@ -30,6 +31,8 @@ def evaluate(
             help="Translations of any system, line by line, in place of DIR; repeat it to test others against the first.",
         ),
     ] = None,
+    to: To = None,
+    from_: From = None,
     text: Annotated[str | None, typer.Option(help="For a language model: the text to predict.")] = None,
     data: Annotated[
         str | None, typer.Option(help="For a classifier: lines of text, tab, label; or of token, tab, label.")
@@ -98,6 +101,8 @@ def evaluate(
         "src": src,
         "ref": ref[0] if ref else None,
         "refs": ref or [],
+        "to": to,
+        "from": from_,
         "text": text,
         "data": data,
         "images": images,
@@ -156,6 +161,8 @@ def _refuse_model_flags(bundle: Path | None, given: dict[str, Any]) -> None:
     }
     for name in (
         "src",
+        "to",
+        "from",
         "text",
         "data",
         "images",
@@ -207,6 +214,9 @@ def _evaluate_model(
         raise ConfigError(
             f"--metric {flags['metric'][0]}: chooses scores of translations, not of a model to {task.name}"
         )
+    if task.name != "translate" and (language := flags["to"] or flags["from"]) is not None:
+        option = "--from" if flags["to"] is None else "--to"
+        raise ConfigError(f"{option} {language}: {path} is a model to {task.name}; leave it out")
     served = loaded(opened, *loading.values())
     test = task.test_set(served, flags)
     _report_empty_lines(flags, test)

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.errors import shown
+from regard.cli.direction_flags import From, To
+from regard.errors import ConfigError, shown
 
 BEAM, ALPHA = 5, 1.0
 """The search of a translation or a caption, where nothing else is given."""
@@ -43,6 +44,8 @@ def explain(
             metavar="HEAD", help="What if this head were silent? cross.3.1: layer 3, head 1; encoder, decoder."
         ),
     ] = None,
+    to: To = None,
+    from_: From = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept at each step; 1 is greedy.")] = BEAM,
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = ALPHA,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
@@ -77,6 +80,10 @@ def explain(
         row.check_output(out)
     paths = [bundle, *(beside or ())]
     models = {path: TASKS[task].load(opened_for(task, path), device, "torch", "float32") for path in paths}
+    if task == "translate":
+        models = {path: model.towards(to, from_) for path, model in models.items()}
+    elif (language := to or from_) is not None:
+        raise ConfigError(f"--{'from' if to is None else 'to'} {language}: {bundle} is a model to {task}; leave it out")
     for path, model in models.items():  # before the slow work for the first of them
         row.check(model, sentence, path.resolve().name, keywords, out)
     explanations = [row.explain(models[path], sentence, name=path.resolve().name, **keywords) for path in paths]

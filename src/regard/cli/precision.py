@@ -5,11 +5,15 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.direction_flags import From, To
+
 
 def precision(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle of a translator.")],
     src: Annotated[str, typer.Option(help="Source sentences: best the validation set.")],
     ref: Annotated[str, typer.Option(help="Their translations, line by line.")],
+    to: To = None,
+    from_: From = None,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
     beam: Annotated[int, typer.Option(min=1, max=1_000, help="Hypotheses kept at each step; 1 is greedy.")] = 5,
 ) -> None:
@@ -33,7 +37,7 @@ def precision(
     found: dict[Precision, float] = {}
     for name in PRECISIONS:
         if name in available:
-            translator = load_translator(bundle, engine="ct2", precision=name)
+            translator = load_translator(bundle, engine="ct2", precision=name).towards(to, from_)
             texts = [one.text for one in translator.translate(sources, beam=beam)]
             found[name] = min(bleu(texts, references, tokenize=tokenize).value, 100.0)  # rounding may exceed it
     measured = MeasuredPrecisions(sentences=len(sources), bleu=found)

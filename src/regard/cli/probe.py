@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.direction_flags import From, To
+
 
 def probe(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
@@ -31,6 +33,8 @@ def probe(
     most: Annotated[int, typer.Option(min=1, help="Sentences of the test set that are used at most.")] = 200,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step of a translator; 1 is greedy.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Decides the sample of sentences and every change of them.")] = 1,
+    to: To = None,
+    from_: From = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32, bfloat16, int8 or auto.")] = "float32",
@@ -57,7 +61,8 @@ def probe(
         refuse_own_input(str(out), src, ref, text, train_src, train_tgt, other, templates)
     given = GivenTexts(src, ref, text, train_src, train_tgt, other, templates)
     options = ProbeOptions(most=most, beam=beam, seed=seed)
-    analysis = probe_path(bundle, given, options, names, device=device, engine=engine, precision=precision)
+    loading = {"device": device, "engine": engine, "precision": precision}
+    analysis = probe_path(bundle, given, options, names, to=to, from_=from_, **loading)
     if out is not None:
         analysis.save(out)
     with open_output(None) as stream:

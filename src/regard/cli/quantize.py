@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.direction_flags import From, To
+
 
 def quantize(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle of a translator.")],
@@ -13,6 +15,8 @@ def quantize(
         str | None, typer.Option(help="Sentences to judge it on; without them the validation set of the run.")
     ] = None,
     ref: Annotated[str | None, typer.Option(help="Their translations, line by line.")] = None,
+    to: To = None,
+    from_: From = None,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
     beam: Annotated[int, typer.Option(min=1, max=1_000, help="Hypotheses kept at each step; 1 is greedy.")] = 5,
     licence: Annotated[
@@ -32,7 +36,9 @@ def quantize(
         raise ConfigError("--src and --ref go together; give both, or neither for the validation set of the run")
     pairs = None if src is None or ref is None else read_sides(src, ref)
     name = "" if src is None else Path(src).name
-    record = quantize_model(bundle, out, pairs, judged_on=name, beam=beam, tokenize=tokenize, licence=licence)
+    record = quantize_model(
+        bundle, out, pairs, to=to, from_=from_, judged_on=name, beam=beam, tokenize=tokenize, licence=licence
+    )
     with open_output(None) as stream:
         stream.write(f"{'weights':9}{'bytes':>14}{'BLEU':>8}{'chrF':>8}\n")
         for stored in ("float32", "int8"):

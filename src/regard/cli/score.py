@@ -5,12 +5,16 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.direction_flags import From, To
+
 
 def score(
     bundle: Annotated[Path, typer.Argument(metavar="DIR", help="A run or a bundle.")],
     src: Annotated[str | None, typer.Option(help="Source sentences.")] = None,
     tgt: Annotated[str | None, typer.Option(help="Their translations, line by line.")] = None,
     text: Annotated[str | None, typer.Option(help="For a language model: texts, one a line.")] = None,
+    to: To = None,
+    from_: From = None,
     alpha: Annotated[float, typer.Option(help="Divide by length^alpha.")] = 0.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="One object a line, with every token's log-probability.")
@@ -27,10 +31,12 @@ def score(
     if text is not None and src is tgt is None:
         from regard.data.readers import read_all
 
+        if (language := to or from_) is not None:
+            raise ConfigError(f"--{'from' if to is None else 'to'} {language}: a text is not translated; leave it out")
         scores = load_writer(bundle, device).score(read_all(text), alpha=alpha)
     elif src is not None and tgt is not None and text is None:
         sources, targets = read_sides(src, tgt)
-        scores = load_translator(bundle, device).score(sources, targets, alpha=alpha)
+        scores = load_translator(bundle, device).towards(to, from_).score(sources, targets, alpha=alpha)
     else:
         raise ConfigError("give --src F --tgt F for a translator, or --text F for a language model")
     with open_output(None) as stream:

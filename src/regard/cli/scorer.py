@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.data.formats import LanguagePair
+
 if TYPE_CHECKING:
     from regard.data.suspects import PairScorer
 
 
-def pair_scorer(model: Path) -> tuple["PairScorer", str]:
-    """Log-probabilities per token of a translator, and the SHA-256 of its manifest."""
+def pair_scorer(model: Path, languages: LanguagePair = (None, None)) -> tuple["PairScorer", str]:
+    """Log-probabilities per token of a translator, and the SHA-256 of its manifest. languages: of the pairs, for a model of several."""
     import warnings
     from collections.abc import Sequence
 
@@ -19,6 +21,9 @@ def pair_scorer(model: Path) -> tuple["PairScorer", str]:
     from regard.tasks.load import load_translator
 
     translator = load_translator(model)
+    if translator.directions.seen:
+        source, target = languages
+        translator = translator.towards(target, source)
 
     def score(sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         with warnings.catch_warnings():

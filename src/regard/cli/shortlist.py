@@ -26,6 +26,10 @@ def shortlist(
     from regard.tasks.translate.shortlist import make_shortlist
 
     opened = opened_for("translate", bundle)
+    if opened.config.directions:
+        raise ConfigError(
+            f"{bundle}: translates {' and '.join(opened.config.direction_names)}; a shortlist is for a model of one direction"
+        )
     sources, targets = read_sides(src, tgt)
     made = make_shortlist(opened, sources, targets, frequent=frequent, candidates=candidates)
     if len(made.model_dump_json()) > RECORD_BYTES:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.train_flags import TrainFlags, with_train_flags
+from regard.errors import shown
 
 if TYPE_CHECKING:
     from regard.training.config import TrainConfig
@@ -52,7 +53,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     if config.task == "caption" and getattr(data, "captions", None) is None:
         print_status("no captions given: training on the scenes corpus, generated pictures of shapes")
     if isinstance(data, PairData) and not data.training_corpora:
-        print_status("no data given: training on the pocket corpus, French to English")
+        back = " and back" if data.both else ""
+        print_status(f"no data given: training on the pocket corpus, French to English{back}")
     with TrainingProgress(training_unit(config.task)) as progress:
         try:
             run = train_run(config, out, progress)
@@ -71,7 +73,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
         print_status(f"{out}: this run is finished; choose another --out for a new one")
     if (cut := cut_short(config.train, run.metrics)) is not None:
         print_status(f"note: {cut}")
-    print_status(metrics_summary(run.metrics))
+    print_status(metrics_summary(run.metrics), *direction_lines(run.metrics))
     if run.metrics.get("model") == checkpoint_name(0):
         given = None if config.train.select == "auto" else config.train.select
         by = "" if (score := progress.by or given) is None else f", by {score_name(score)}"
@@ -89,6 +91,14 @@ def _interruption(out: Path, *, trained: bool) -> str:
             f"`regard resume {out}` makes the evaluation and the report, `regard evaluate {out}` gives scores on other text"
         )
     return f"interrupted before training began; run the same command again to train into {out}"
+
+
+def direction_lines(metrics: dict[str, Any]) -> list[str]:
+    """The scores of each direction, of which those of the run are the mean; none for a model of one direction."""
+    from regard.cli.progress import shown_scores
+
+    directions = metrics.get("directions") or {}
+    return [f"    {shown(name)}: {', '.join(shown_scores(own))}" for name, own in directions.items()]
 
 
 def cut_short(config: "TrainConfig", metrics: dict[str, Any]) -> str | None:

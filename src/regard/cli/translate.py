@@ -11,6 +11,7 @@ import typer
 
 from regard.cli import search_flags as flags
 from regard.cli.align import Method
+from regard.cli.direction_flags import From, To
 from regard.extras import is_installed, missing, require
 from regard.files import to_json_line
 from regard.search.options import SearchKeywords
@@ -36,6 +37,8 @@ def translate(
         ),
     ] = None,
     *,
+    to: To = None,
+    from_: From = None,
     search: SearchKeywords,
     with_prefix: flags.WithPrefix = False,
     with_phrases: flags.WithPhrases = False,
@@ -66,7 +69,7 @@ def translate(
     bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
     settings = read_method(align_method, "--align-method")
     with quiet_if_typed(input_file):
-        translator = _load(bundles, device, engine, precision)
+        translator = _load(bundles, device, engine, precision).towards(to, from_)
     translator.alignment = settings or translator.alignment
     processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json)
     chosen = asdict(options)
@@ -83,7 +86,10 @@ def translate(
         "engine": engine,
         "precision": precision,
         "models": [identity(path) for path in bundles],
-        **({"json": True} if as_json else {}),  # a file begun before there was --json can be resumed
+        # a file begun before there was --json, --to or --from can be resumed
+        **({"json": True} if as_json else {}),
+        **({"to": to} if to is not None else {}),
+        **({"from": from_} if from_ is not None else {}),
     }
     with warnings.catch_warnings(), quiet_if_typed(input_file):
         warnings.simplefilter("ignore", TruncationWarning)  # reported with the line's number
@@ -126,7 +132,11 @@ class TranslateLines:
 
         config = None if self.translator.bundle is None else self.translator.bundle.config
         piece_length = getattr(config, "characters_per_piece", None)  # other tasks' translators may lack it
-        return LanguageCheck(self.translator.tokenizers, self.translator.languages, piece_length)
+        languages, directions = self.translator.languages, self.translator.directions
+        if directions.seen:
+            piece_length = directions.characters_per_piece(languages)
+            languages = languages.model_copy(update={"source": directions.reads(languages)})
+        return LanguageCheck(self.translator.tokenizers, languages, piece_length)
 
     @cached_property
     def can_align(self) -> bool:

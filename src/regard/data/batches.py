@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.alignments import WordLinks, token_links
-from regard.data.corpus import Corpus
+from regard.data.corpus import EncodedPairs
 from regard.text.build import TokenizerPair
 from regard.text.packed import Packed, pack
 from regard.text.streams import ExampleStreams
@@ -114,7 +114,7 @@ def _cuts(widths: NDArray[np.integer[Any]], budget: int) -> list[int]:
 
 
 def make_batch(
-    corpus: Corpus,
+    corpus: EncodedPairs,
     indices: Iterable[int],
     tokenizers: TokenizerPair,
     dropout: float = 0.0,
@@ -155,7 +155,7 @@ def make_batch(
 
 
 def _alignment(
-    corpus: Corpus,
+    corpus: EncodedPairs,
     links: WordLinks,
     examples: NDArray[np.int64],
     tokenizers: TokenizerPair,

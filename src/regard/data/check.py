@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.check_report import CheckReport, LineNumbers, SideReport, lengths_of, text_hash
-from regard.data.config import CorpusData
 from regard.data.cooccurrence import MOST_WORDS
+from regard.data.corpus_config import CorpusData
 from regard.data.entries import seekable_inputs
 from regard.data.formats import LanguagePair
 from regard.data.holdout import LONGEST_PIECE

@@ -1,48 +1,27 @@
 """The settings of the data: files, languages and limits. It opens no file."""
 
-import re
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from regard.data.corpus_config import (
+    CorpusData,
+    Directed,
+    Direction,
+    check_one_form,
+    check_parts,
+    check_sides,
+    directed_corpora,
+    refuse_own_parts,
+    several_directions,
+)
 from regard.settings import Settings
 
 STDIN = "-"
 LANGUAGE_SETTINGS = "data.src_lang and data.tgt_lang (--src-lang, --tgt-lang)"  # as error messages name them
 POCKET_LANGUAGES = ("fr", "en")
 POCKET_ALIGNMENTS = "gold"
-
-_LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
-_FILE_KIND = re.compile(r"txt|raw|tok|bpe|spm|src|trg|tgt|ref|in|out|lc|low|tc|csv|tsv|tab|tmx|xml|dat|bin|log|md")
-
-
-MOST_WEIGHT = 1_000
-
-
-class CorpusData(Settings):
-    """One of several parallel corpora."""
-
-    src: str | None = None
-    """Source side, one sentence a line, as data.src."""
-
-    tgt: str | None = None
-    """Target side, as data.tgt."""
-
-    pairs: str | None = None
-    """Both sides in one file, as data.pairs."""
-
-    weight: float = Field(default=1.0, gt=0, le=MOST_WEIGHT)
-    """How often each pair is seen in an epoch: 3 thrice, 0.25 in every fourth epoch, 1.5 once and in every second epoch twice."""
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        _check_sides(self, "src", "tgt")
-        _check_one_form(self, "src", "pairs")
-        if self.src is None and self.pairs is None:
-            raise ValueError("a corpus without files; give src and tgt, or pairs")
-        return self
 
 
 class PairData(Settings):
@@ -59,6 +38,12 @@ class PairData(Settings):
 
     corpora: tuple[CorpusData, ...] = ()
     """Several training corpora instead of one: tables [[data.corpora]], each with src and tgt, or pairs, and a weight (default 1)."""
+
+    both: bool = False
+    """Learn both directions of the corpus in one model, with a tag for the target language before each source."""
+
+    temperature: float = Field(default=1.0, gt=0, le=1_000)
+    """Balance of several directions: one of n pairs gets a share of n^(1/temperature). 1: as they are; 5: more of the small ones."""
 
     valid_src: str | None = None
     """Source side of the validation text. Without validation files, 1 % of the training pairs is held out."""
@@ -96,9 +81,9 @@ class PairData(Settings):
     @model_validator(mode="after")
     def _files_fit_together(self) -> Self:
         for source, target in (("src", "tgt"), ("valid_src", "valid_tgt"), ("test_src", "test_tgt")):
-            _check_sides(self, source, target)
+            check_sides(self, source, target)
         for source, pairs in (("src", "pairs"), ("valid_src", "valid_pairs")):
-            _check_one_form(self, source, pairs)
+            check_one_form(self, source, pairs)
         for name in ("src", "pairs"):
             if self.corpora and getattr(self, name) is not None:
                 raise ValueError(
@@ -125,15 +110,28 @@ class PairData(Settings):
         return self
 
     @model_validator(mode="after")
-    def _one_language_a_side(self) -> Self:
-        for side in ("src", "tgt"):
-            suffixes = dict.fromkeys(language_of(getattr(row, side)) for row in self.training_corpora)
-            suffixes.pop(None, None)
-            if len(suffixes) > 1 and getattr(self, f"{side}_lang") is None:
+    def _directions_fit_together(self) -> Self:
+        directions = self.several_directions  # refuses corpora without languages
+        if self.both and self.corpora:
+            raise ValueError("both and corpora exclude each other; set both in each [[data.corpora]] that it is for")
+        if not directions:
+            if self.temperature != 1.0:
                 raise ValueError(
-                    f"corpora: the suffixes of {side} name several languages, {', '.join(map(repr, suffixes))}; "
-                    f"put the sides of each in the same order, or set data.{side}_lang"
+                    f"temperature = {self.temperature}: balances several directions, and there is one; leave it out"
                 )
+            refuse_own_parts(self.corpora)
+            return self
+        if self.alignments is not None:
+            raise ValueError(
+                f"alignments = {self.alignments!r}: word alignments are read for one direction; leave them out, or the other directions"
+            )
+        if self.corpora:
+            for name in ("valid_src", "valid_pairs", "test_src"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"{name} = {getattr(self, name)!r}: of which of {len(directions)} directions? Set it in their [[data.corpora]]"
+                    )
+            check_parts(self.corpora, self.directed)
         return self
 
     @property
@@ -141,7 +139,21 @@ class PairData(Settings):
         """The training files: those of `corpora`, or one corpus of `src` and `tgt`, or of `pairs`; none: the pocket corpus."""
         if self.corpora or (self.src is None and self.pairs is None):
             return self.corpora
-        return (CorpusData(src=self.src, tgt=self.tgt, pairs=self.pairs),)
+        return (CorpusData(src=self.src, tgt=self.tgt, pairs=self.pairs, both=self.both),)
+
+    @property
+    def directed(self) -> tuple[Directed, ...]:
+        """Every training corpus in each of its directions."""
+        if self.training_corpora:
+            return directed_corpora(self.training_corpora, self.src_lang, self.tgt_lang)
+        source, target = languages(self)
+        forward = Directed(0, source, target)
+        return (forward, Directed(0, target, source, swapped=True)) if self.both else (forward,)
+
+    @property
+    def several_directions(self) -> tuple[Direction, ...]:
+        """The directions in the order of their corpora, where there are several; else empty."""
+        return several_directions(self.directed, self.training_corpora)
 
 
 class TextData(Settings):
@@ -291,28 +303,13 @@ def check_standard_input(inputs: Sequence[str | None], tests: Sequence[str | Non
         raise ValueError("standard input '-' can be read only once; give the other side as a file, or use pairs = '-'")
 
 
-def _check_sides(settings: Settings, source: str, target: str) -> None:
-    """Refuse one side of a corpus without the other."""
-    given = {name: getattr(settings, name) for name in (source, target)}
-    for name, other_side in ((source, target), (target, source)):
-        if given[name] is not None and given[other_side] is None:
-            raise ValueError(f"{name} = {given[name]!r} needs {other_side}, the same sentences in the other language")
-
-
-def _check_one_form(settings: Settings, source: str, pairs: str) -> None:
-    """Refuse a corpus that is given both as two files and as one."""
-    if getattr(settings, source) is not None and getattr(settings, pairs) is not None:
-        raise ValueError(f"{source} and {pairs} exclude each other; give {source} with its target side, or {pairs}")
-
-
 def languages(config: PairData) -> tuple[str | None, str | None]:
     """Source and target language: the settings, else the files' suffixes (`train.en`, `train.en.gz`), else None."""
-    corpora = config.training_corpora
-    if not corpora:
+    if not config.training_corpora:
         return config.src_lang or POCKET_LANGUAGES[0], config.tgt_lang or POCKET_LANGUAGES[1]
     source, target = config.src_lang, config.tgt_lang
-    for row in corpora:
-        source, target = source or language_of(row.src), target or language_of(row.tgt)
+    for part in config.directed:
+        source, target = source or part.source, target or part.target
     return source, target
 
 
@@ -327,11 +324,3 @@ def find_language(wanted: str, tags: Iterable[str]) -> str | None:
         if variant is None and candidate.startswith(f"{plain}-"):
             variant = tag
     return variant
-
-
-def language_of(path: str | None) -> str | None:
-    """The language that the suffix of a text file names, as in `train.en` and `train.en.gz`."""
-    if path is None:
-        return None
-    suffix = PurePath(path.removesuffix(".gz")).suffix.removeprefix(".")
-    return suffix if _LANGUAGE_CODE.fullmatch(suffix) and not _FILE_KIND.fullmatch(suffix) else None

@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,28 @@ class Counts:
     empty: int = 0  # at least one side has no token
     held_out: int = 0  # taken for validation
     duplicates_of_validation: int = 0  # exact copies of a held-out pair, so not trained on
+
+
+class EncodedPairs(Protocol):
+    """Encoded pairs, as batches are made of them. Ids have no end mark."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def max_length(self) -> int: ...
+
+    @property
+    def lines(self) -> NDArray[np.int64]: ...
+
+    @property
+    def source_lengths(self) -> NDArray[np.int64]: ...
+
+    @property
+    def target_lengths(self) -> NDArray[np.int64]: ...
+
+    def sources(self, examples: NDArray[np.int64]) -> Packed: ...
+
+    def targets(self, examples: NDArray[np.int64]) -> Packed: ...
 
 
 class Corpus:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from regard.data.alignments import WordLinks
 from regard.data.batches import Batch, make_batch, pad_rows, plan, split, with_end_marks
 from regard.data.contexts import Contexts
-from regard.data.corpus import Corpus
+from regard.data.corpus import EncodedPairs
 from regard.data.labelled import LabelledCorpus
 from regard.data.mixing import CorpusPart, epoch_examples, is_mixed, origins
 from regard.data.texts import TextCorpus
@@ -56,7 +56,7 @@ class PairExamples:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: EncodedPairs,
         tokenizers: TokenizerPair,
         dropout: float = 0.0,
         links: WordLinks | None = None,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language, language_of
+from regard.data.config import LANGUAGE_SETTINGS, STDIN, find_language
+from regard.data.corpus_config import language_of
 from regard.errors import ConfigError, DataError
 
 LanguagePair = tuple[str | None, str | None]

@@ -8,23 +8,25 @@ from itertools import chain
 from pathlib import Path
 
 from regard.data.alignments import read_links
-from regard.data.config import CorpusData, PairData, languages
-from regard.data.formats import LanguagePair, pair_format
-from regard.data.readers import Digests, Pair, display_name, open_bytes, read_pairs
+from regard.data.config import PairData, languages
+from regard.data.corpus_config import Direction
+from regard.data.directed_inputs import (
+    TrainingCorpus,
+    in_direction,
+    read_tests,
+    test_corpora,
+    training_corpora,
+    validation_corpora,
+)
+from regard.data.formats import pair_format
+from regard.data.readers import Pair, display_name, open_bytes, read_pairs
 from regard.errors import DataError
 from regard.metrics.alignment import Links, to_pharaoh
 
 CORPUS_ROLES = ("src", "tgt", "pairs")
-INPUT_ROLES = (*CORPUS_ROLES, "valid_src", "valid_tgt", "valid_pairs", "alignments")
-
-
-@dataclass(frozen=True)
-class TrainingCorpus:
-    """One training corpus of a run: a name for messages, its pairs, and its weight."""
-
-    name: str
-    pairs: Callable[[], Iterator[Pair]]
-    weight: float = 1.0
+VALID_ROLES = ("valid_src", "valid_tgt", "valid_pairs")
+DIRECTED_ROLES = (*CORPUS_ROLES, *VALID_ROLES)
+INPUT_ROLES = (*CORPUS_ROLES, *VALID_ROLES, "alignments")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,15 @@ class Inputs:
     valid_alignments: Sequence[Links] | None = None
     test_alignments: Sequence[Links] | None = None
     alignments: Callable[[], Iterator[Links]] | None = None  # of the training pairs, if set in the config
+    valid_corpora: tuple[TrainingCorpus, ...] = ()
+    """The validation text of each of several directions; empty where pairs are held out, or where there is one direction."""
+    test_directions: list[Direction] | None = None
+    """The direction of each test pair, where a run has several."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several directions."""
+        return self.corpora[0].direction is not None
 
     @property
     def name(self) -> str:
@@ -72,22 +83,33 @@ def _files(data: PairData) -> Inputs:
     language_pair = languages(data)
     paths = {role: path for role in INPUT_ROLES if (path := getattr(data, role)) is not None}
     for number, row in enumerate(data.corpora):
-        roles = {role: path for role in CORPUS_ROLES if (path := getattr(row, role)) is not None}
+        roles = {role: path for role in DIRECTED_ROLES if (path := getattr(row, role)) is not None}
         paths |= {f"corpora.{number}.{role}": path for role, path in roles.items()}
     with ThreadPoolExecutor() as threads:
         fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
     digests = {path: fingerprint[role] for role, path in paths.items()}
     for role in (role for role in paths if role.endswith("pairs")):
         fingerprint[f"{role}.format"] = pair_format(paths[role])
-    tests = None
-    if data.test_src is not None:
+    tests, test_directions = read_tests(test_corpora(data)) or (None, None)
+    if data.test_src is not None and tests is None:
         tests = list(read_pairs(data.test_src, data.test_tgt))
         if not tests:
             raise DataError(f"{data.test_src}: no sentences to test on; give a file that has some, or none")
-    corpora = tuple(_corpus(row, language_pair, digests) for row in data.training_corpora)
+    corpora = training_corpora(data, language_pair, digests)
+    valid_corpora = validation_corpora(data, digests)
     has_validation = data.valid_src is not None or data.valid_pairs is not None
     held_out = f"{joined_names(corpus.name for corpus in corpora)} (held out)"
     links = data.alignments
+    if corpora[0].direction is not None:
+        return Inputs(
+            corpora=corpora,
+            valid_name=joined_names(corpus.name for corpus in valid_corpora) or held_out,
+            validation=(lambda: chain_pairs(valid_corpora)) if valid_corpora else None,
+            fingerprint=fingerprint,
+            test_pairs=tests,
+            valid_corpora=valid_corpora,
+            test_directions=test_directions,
+        )
     return Inputs(
         corpora=corpora,
         valid_name=_named(data.valid_src, data.valid_tgt, data.valid_pairs) if has_validation else held_out,
@@ -100,11 +122,6 @@ def _files(data: PairData) -> Inputs:
         if links is None
         else lambda: (sure for sure, _ in read_links(links, chain_pairs(corpora), digests[links])),
     )
-
-
-def _corpus(row: CorpusData, language_pair: LanguagePair, digests: Digests) -> TrainingCorpus:
-    name = _named(row.src, row.tgt, row.pairs)
-    return TrainingCorpus(name, lambda: read_pairs(row.src, row.tgt, row.pairs, language_pair, digests), row.weight)
 
 
 def _pocket(data: PairData) -> Inputs:
@@ -120,6 +137,8 @@ def _pocket(data: PairData) -> Inputs:
     fingerprint = {"pocket": _digest_of(train), "pocket.valid": _digest_of(valid)}
     if data.alignments is not None:
         fingerprint["pocket.alignments"] = _digest_of([to_pharaoh(pair.alignment)] for pair in split.train)
+    if data.both:
+        return _pocket_in_both(data, train, valid, test, fingerprint)
     return Inputs(
         corpora=(TrainingCorpus("the pocket corpus", lambda: iter(train)),),
         valid_name="the pocket corpus's validation part",
@@ -129,6 +148,29 @@ def _pocket(data: PairData) -> Inputs:
         valid_alignments=[pair.alignment for pair in split.valid],
         test_alignments=[pair.alignment for pair in split.test],
         alignments=None if data.alignments is None else lambda: (pair.alignment for pair in split.train),
+    )
+
+
+def _pocket_in_both(
+    data: PairData, train: list[Pair], valid: list[Pair], test: list[Pair], fingerprint: dict[str, str]
+) -> Inputs:
+    """The pocket corpus from French to English and back."""
+    parts = [
+        tuple(
+            in_direction(f"the pocket corpus{part}", pairs, one.direction, swapped=one.swapped) for one in data.directed
+        )
+        for part, pairs in (("", train), ("'s validation part", valid), ("'s test part", test))
+    ]
+    tests = read_tests(parts[2])
+    assert tests is not None
+    return Inputs(
+        corpora=parts[0],
+        valid_name="the pocket corpus's validation part",
+        validation=lambda: chain_pairs(parts[1]),
+        fingerprint=fingerprint,
+        test_pairs=tests[0],
+        valid_corpora=parts[1],
+        test_directions=tests[1],
     )
 
 

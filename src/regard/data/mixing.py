@@ -23,6 +23,7 @@ class CorpusPart:
     weight: float
     lines: int  # input lines, held-out and skipped ones included
     examples: int  # encoded examples
+    direction: tuple[str, str] | None = None  # source and target language, where there are several
 
 
 def corpus_parts(

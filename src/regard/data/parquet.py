@@ -37,19 +37,24 @@ def require_pyarrow(name: str) -> None:
 
 def parquet_pairs(path: str | Path, languages: LanguagePair) -> Iterator[tuple[str, str]]:
     """The pairs of a parquet file, row by row."""
+    return ((row[0], row[1]) for row in parquet_rows(path, languages))
+
+
+def parquet_rows(path: str | Path, languages: LanguagePair, further: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
+    """Source, target and further columns of text, row by row."""
     name = str(path)
     require_pyarrow(name)
     with _read_errors(name), open_regular(Path(path)) as stream:
         size = os.fstat(stream.fileno()).st_size
-        sides = _sides(_opened(stream).schema_arrow, languages, name)
+        sides = _sides(_opened(stream).schema_arrow, languages, name, further)
         columns = list(dict.fromkeys(".".join(side) for side in sides))
         file = _opened(stream, columns)
         row, unpacked = 0, 0
         for batch in file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False):
             texts = [_texts(batch, side) for side in sides]
-            for source, target in zip(*texts, strict=True):
+            for values in zip(*texts, strict=True):
                 row += 1
-                for text, side in ((source, sides[0]), (target, sides[1])):
+                for text, side in zip(values, sides, strict=True):
                     if not isinstance(text, str):
                         raise DataError(
                             f"{name}: row {row}: no text under {'.'.join(side)!r}; remove the row, or fill it"
@@ -97,16 +102,16 @@ def _texts(batch: Any, side: tuple[str, ...]) -> list[str | None]:
     return [None if place is None else texts[place] for place in places]
 
 
-def _sides(schema: Any, languages: LanguagePair, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns of source and target, the field of a struct too. Refused is what is no text."""
+def _sides(schema: Any, languages: LanguagePair, name: str, further: Sequence[str] = ()) -> tuple[tuple[str, ...], ...]:
+    """The columns of source and target, the field of a struct too, and further ones. Refused is what is no text."""
     import pyarrow.types as types
 
     fields = {field.name: field.type for field in schema}
     if "translation" in fields and types.is_struct(fields["translation"]):
         texts = {field.name: field.type for field in fields["translation"]}
         source, target = language_keys(texts, languages, name)
-        sides: tuple[tuple[str, ...], tuple[str, ...]] = ("translation", source), ("translation", target)
-        found = texts[source], texts[target]
+        sides: tuple[tuple[str, ...], ...] = ("translation", source), ("translation", target)
+        found: tuple[Any, ...] = texts[source], texts[target]
     else:
         keys: tuple[str | None, str | None] = ("source", "target")
         if not {"source", "target"} <= fields.keys() and languages[0] is not None and languages[1] is not None:
@@ -119,6 +124,10 @@ def _sides(schema: Any, languages: LanguagePair, name: str) -> tuple[tuple[str, 
             )
         sides = (left,), (right,)
         found = fields[left], fields[right]
+    lacking = next((column for column in further if column not in fields), None)
+    if lacking is not None:
+        raise DataError(f"{name}: no column {lacking!r}, but {', '.join(fields)}; each row names its languages there")
+    sides, found = (*sides, *((column,) for column in further)), (*found, *map(fields.__getitem__, further))
     for side, kind in zip(sides, found, strict=True):
         plain = kind.value_type if types.is_dictionary(kind) else kind
         if not (types.is_string(plain) or types.is_large_string(plain) or types.is_string_view(plain)):

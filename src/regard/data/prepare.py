@@ -20,11 +20,14 @@ from regard.data.config import PairData, languages
 from regard.data.corpus import FILES as CORPUS_FILES
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, damaged_file, write_numbered
+from regard.data.corpus_config import Direction
+from regard.data.directed_inputs import TrainingCorpus, with_languages
+from regard.data.directed_splits import DirectedValidation, given_validation, held_out_validation
 from regard.data.encoding import NumberedPair
 from regard.data.entries import cached_entry, files_of_parts, seekable_inputs
 from regard.data.formats import LanguagePair
 from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
-from regard.data.inputs import CORPUS_ROLES, INPUT_ROLES, Inputs, TrainingCorpus, open_inputs
+from regard.data.inputs import DIRECTED_ROLES, INPUT_ROLES, Inputs, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
 from regard.data.readers import Pair
 from regard.errors import DataError
@@ -57,6 +60,8 @@ class Prepared:
     counts: Counts  # of the training text, held-out pairs included
     valid_counts: Counts
     held_out: bool  # whether the validation pairs were taken from the training text
+    valid_directions: list[Direction] | None = None  # of each of `valid_pairs`, where there are several
+    test_directions: list[Direction] | None = None  # of each of `test_pairs`
 
 
 def prepare(
@@ -67,9 +72,8 @@ def prepare(
     base_tokenizers: TokenizerPair | None = None,
 ) -> Prepared:
     """Encode the corpus of `data`, or reuse its entry in `cache`. Learns tokenisers unless `base_tokenizers` are given."""
-    source, target = languages(data)  # before standard input is copied: file names may tell the languages
-    with_languages = data.model_copy(update={"src_lang": source, "tgt_lang": target})
-    with _seekable(with_languages, cache) as files:
+    named = with_languages(data, languages(data))  # before standard input is copied: file names may tell the languages
+    with _seekable(named, cache) as files:
         inputs = open_inputs(files)
         key = _key(files, text, inputs, base_tokenizers)
         links = () if inputs.alignments is None else LINK_FILES
@@ -87,7 +91,7 @@ def _seekable(data: PairData, cache: Path) -> Iterator[PairData]:
     """`seekable_inputs` for the files of `data` and of each of its corpora."""
     with ExitStack() as stack:
         files = stack.enter_context(seekable_inputs(data, INPUT_ROLES, cache))
-        rows = [stack.enter_context(seekable_inputs(row, CORPUS_ROLES, cache)) for row in data.corpora]
+        rows = [stack.enter_context(seekable_inputs(row, DIRECTED_ROLES, cache)) for row in data.corpora]
         yield files.model_copy(update={"corpora": tuple(rows)})
 
 
@@ -102,6 +106,7 @@ def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: Toke
         "hold_out": [FRACTION, MOST] if inputs.validation is None else None,
         "languages": languages(data) if in_one_file else None,  # choose the sides of .tmx and .jsonl
         **tokenizers_fingerprint(base_tokenizers),
+        **({"directed": [asdict(part) for part in data.directed]} if inputs.several else {}),
     }
     return hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -119,7 +124,15 @@ def _build(
         alignments = with_progress(inputs.alignments(), "reading alignments", progress)
         write_links(staging, links_of_stable_words(alignments, inputs.training(), text))
     validation: list[NumberedPair]
-    if inputs.validation is not None:
+    directed: DirectedValidation | None = None
+    if inputs.several:
+        if inputs.valid_corpora:
+            directed = given_validation(inputs.valid_corpora)
+        else:
+            directed = held_out_validation(inputs.corpora, data.max_length, data.seed)
+        validation = directed.pairs
+        training = _Training(inputs.corpora, directed.held)
+    elif inputs.validation is not None:
         validation = list(enumerate(inputs.validation(), 1))
         if not validation:
             raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
@@ -154,14 +167,18 @@ def _build(
         held_out=training.held_out,
         duplicates_of_validation=training.duplicates,
     )
-    lines = {"corpora_lines": training.lines} if len(inputs.corpora) > 1 else {}
+    lines: dict[str, Any] = {"corpora_lines": training.lines} if len(inputs.corpora) > 1 else {}
+    if directed is not None:
+        lines["valid_lines"] = directed.lines
     return {"format": FORMAT, "counts": asdict(counts), "valid_counts": asdict(valid_counts), **lines}
 
 
 def _parts(directory: Path, inputs: Inputs, lines: Sequence[int]) -> tuple[CorpusPart, ...]:
     """The parts of an entry's training corpus; `lines`: the number of lines of each training corpus."""
     names, weights = [corpus.name for corpus in inputs.corpora], [corpus.weight for corpus in inputs.corpora]
-    return corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
+    parts = corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
+    directions = [corpus.direction for corpus in inputs.corpora]
+    return tuple(replace(part, direction=direction) for part, direction in zip(parts, directions, strict=True))
 
 
 class _Training:
@@ -250,7 +267,15 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, lan
         counts=counts,
         valid_counts=Counts(**record["valid_counts"]),
         held_out=inputs.validation is None,
+        valid_directions=_valid_directions(record, valid) if inputs.several else None,
+        test_directions=inputs.test_directions,
     )
+
+
+def _valid_directions(record: dict[str, Any], valid: Corpus) -> list[Direction]:
+    """The direction of each validation example."""
+    of_lines = [(source, target) for (source, target), lines in record["valid_lines"] for _ in range(lines)]
+    return [of_lines[line - 1] for line in valid.lines.tolist()]
 
 
 def with_progress(items: Iterable[Item], doing: str, progress: PreparationListener | None) -> Iterator[Item]:

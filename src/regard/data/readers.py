@@ -27,6 +27,7 @@ from regard.files import sha256_of
 Pair = tuple[str, str]
 Left = TypeVar("Left")
 Right = TypeVar("Right")
+Item = TypeVar("Item")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK = 1 << 20  # bytes read at once
@@ -85,9 +86,9 @@ def stored_pairs(
     if kind == "tsv":
         return (parse_tsv(line, pairs, number) for number, line in enumerate(read_lines(pairs, digest), 1))
     if kind == "parquet":
-        return _unchanged(parquet_pairs(pairs, languages), pairs, digest)
+        return unchanged(parquet_pairs(pairs, languages), pairs, digest)
     if kind == "zip":
-        return _unchanged(_opus(pairs, languages), pairs, digest)
+        return unchanged(_opus(pairs, languages), pairs, digest)
     assert_never(kind)
 
 
@@ -339,7 +340,7 @@ def _opus(path: str | Path, languages: LanguagePair) -> Iterator[Pair]:
             yield source.removesuffix("\r"), target.removesuffix("\r")
 
 
-def _unchanged(pairs: Iterator[Pair], path: str | Path, digest: str | None) -> Iterator[Pair]:
+def unchanged(pairs: Iterator[Item], path: str | Path, digest: str | None) -> Iterator[Item]:
     """The same pairs of a file whose SHA-256 is compared when its end is read."""
     yield from pairs
     if digest is not None and sha256_of(Path(path)) != digest:

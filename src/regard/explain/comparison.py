@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError
+from regard.metrics.groups import mean_of_groups
 from regard.metrics.scores import METRICS, with_added
 from regard.metrics.significance import RESAMPLES, PairedTest, counted_metric, paired_test, resampled_scores
 from regard.settings import last_parts
@@ -41,6 +42,8 @@ class RunResult:
     sources: Sequence[str]
     references: Sequence[str]
     hypotheses: Sequence[str]
+    directions: Sequence[str] = ()
+    """The direction of each sentence, of a model of several: its scores are means over them."""
 
     @property
     def task(self) -> str:
@@ -112,7 +115,10 @@ def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
     rows = read_rows(path, row_with(file.columns))
     if not rows:
         raise DataError(f"{path}: no {file.size[1]} in it; leave {directory} out")
-    return RunResult(directory, settings, metrics, *([_joined(row[name]) for row in rows] for name in file.columns))
+    sources, references, hypotheses = ([_joined(row[name]) for row in rows] for name in file.columns)
+    directions = [str(row["direction"]) for row in rows if "direction" in row]
+    directed = directions if len(directions) == len(rows) else ()
+    return RunResult(directory, settings, metrics, sources, references, hypotheses, directed)
 
 
 def _joined(value: str | list[str]) -> str:
@@ -150,6 +156,8 @@ def compare_runs(
 
     recounted = [name for name in testable if name == metric or METRICS[name].tokenizes]
     counted = {name: counted_metric(name, tokenize, results[0].sources) for name in recounted}
+    if directions := results[0].directions:
+        counted = {name: mean_of_groups(row, directions) for name, row in counted.items()}
     counts = {name: [row.count(run.hypotheses, run.references) for run in results] for name, row in counted.items()}
     actual = {name: [counted[name].score(run.sum(axis=0)) for run in runs] for name, runs in counts.items()}
     tested = counted.get(metric)
@@ -226,6 +234,11 @@ def refuse_other_task(first: RunResult, second: RunResult) -> None:
     if mine is not None and theirs is not None and mine != theirs:
         raise DataError(
             f"{second.directory}: judged by other values than {first.directory}, at the same times; compare runs of the same file"
+        )
+    if list(first.directions) != list(second.directions):
+        mine, theirs = (", ".join(dict.fromkeys(run.directions)) or "one direction" for run in (first, second))
+        raise DataError(
+            f"{second.directory}: judged in {theirs}, but {first.directory} in {mine}; compare runs of the same directions"
         )
     pairs = [list(zip(run.sources, run.references, strict=True)) for run in (first, second)]
     if pairs[0] != pairs[1]:

@@ -136,7 +136,7 @@ def side(tokenizer: Tokenizer, ids: list[int]) -> Side:
         text=text,
         tokens=[*(tokenizer.vocabulary.piece(token) for token in ids), END],
         words=text.split(),
-        word_of=[*tokenizer.words(ids), None],
+        word_of=[*(word if word >= 0 else None for word in tokenizer.words(ids)), None],
     )
 
 

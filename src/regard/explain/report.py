@@ -118,6 +118,7 @@ def _unit(task: str) -> str:
 def highlights(metrics: Mapping[str, Any]) -> list[str]:
     """Sentences about scores that are a share of the sentences, such as "9 of 10 .. are translated word for word ..", and notes."""
     sentences = [f"{note[:1].upper()}{note[1:]}." for note in metrics.get("notes", ())]
+    sentences += _by_direction(metrics)
     for name, row in METRICS.items():
         share, size = metrics.get(name), metrics.get("sentences")
         if row.share_of and isinstance(share, int | float) and size:
@@ -125,6 +126,22 @@ def highlights(metrics: Mapping[str, Any]) -> list[str]:
             judged = "held-out test" if metrics.get("set") == "test" else metrics.get("set") or "evaluated"
             sentences.append(f"{right:,} of {size:,} {judged} sentences are {row.share_of}.")
     return sentences
+
+
+def _by_direction(metrics: Mapping[str, Any]) -> list[str]:
+    """A sentence about each direction of a model of several; the other scores of the page are their means."""
+    several = metrics.get("directions")
+    if not isinstance(several, dict) or not several:
+        return []
+    parts = []
+    for direction, own in several.items():
+        scores = [
+            f"{METRICS[name].heading} {METRICS[name].number(own[name])}"
+            for name in ("bleu", "chrf")
+            if isinstance(own, dict) and isinstance(own.get(name), int | float)
+        ]
+        parts.append(f"{direction}: {', '.join(scores)}")
+    return [f"The scores are the means of {len(parts)} directions. {'; '.join(parts)}."]
 
 
 def _confusion(metrics: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from regard.bundle.opened import OpenBundle
+from regard.data.corpus_config import direction_name
 from regard.explain.beam_tree import beam_tree
 from regard.explain.explain import Part, explain
 from regard.explain.records import AlignmentMap, Report, Row, SentenceResult
@@ -29,12 +30,21 @@ def add_translation_views(report: Report, rows: Sequence[Row], bundle: OpenBundl
         return report
     translator: Translator = TASKS["translate"].load(bundle, "cpu", "torch", "float32")
     shown_rows = rows or _last_samples(report.events)
+    if translator.directions.seen:  # the maps and the search are of one direction
+        translator, shown_rows = _one_direction(translator, shown_rows)
     report = replace(report, alignments=_alignment_maps(translator, shown_rows, aligns=bundle.config.aligns))
     sentence = _sentence_to_explain(shown_rows)
     if sentence is None:
         return report
     _, tree = beam_tree(translator, sentence, beam=TREE_BEAM)
     return replace(report, beam_tree=tree, explanation=explain(translator, sentence, parts=EXPLAINED_PARTS))
+
+
+def _one_direction(translator: Translator, rows: Sequence[Row]) -> tuple[Translator, Sequence[Row]]:
+    """The model in its first direction, and the rows of that. The samples of an unfinished run do not tell theirs."""
+    source, target = translator.directions.pairs[0]
+    name = direction_name((source, target))
+    return translator.towards(target, source), [row for row in rows if row.get("direction") == name]
 
 
 def _sentence_result(row: Row) -> SentenceResult:

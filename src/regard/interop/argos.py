@@ -22,6 +22,11 @@ def check_argos(bundle: OpenBundle, languages: Languages) -> None:
     """Refuse a model whose tokenizer is not one sentencepiece model, or whose languages are not known."""
     tokenizers = bundle.tokenizers
     where = f"{bundle.directory}: an Argos package"
+    if bundle.config.directions:
+        raise BundleError(
+            f"{where} has one direction and puts no tag before a source, and this model translates "
+            f"{' and '.join(bundle.config.direction_names)}; use --to ct2 or hf"
+        )
     if not tokenizers.joint:
         raise BundleError(f"{where} has one tokenizer for both languages; train with text.joint = true")
     if spm_of(tokenizers.source) is None:

@@ -21,6 +21,7 @@ from regard.settings import read_json
 from regard.tasks.load import open_given
 from regard.tasks.run_files import read_metrics
 from regard.tasks.runs import METRICS_FILE, is_run
+from regard.text.reserved import language_name as language_tag
 
 CARD = "README.md"
 
@@ -71,6 +72,17 @@ _USE = {
 }
 
 
+_TAG = "Each source begins with the piece of its target language, before the pieces of the text."
+_TAG_NOTES = {
+    "regard": 'Name the target language: `model.translate([..], to="{to}")`. ' + _TAG,
+    "transformers": _TAG
+    + " The tokenizer does not read it in a text: insert `tokenizer.convert_tokens_to_ids(tag)` before the ids.",
+    "onnxruntime": _TAG + " Insert its id, the place of the tag in the list of pieces.",
+    "ctranslate2": _TAG + " Insert it before the pieces of sentencepiece.",
+}
+"""How a model of several directions is told the target language, by the program that reads it."""
+
+
 @dataclass(frozen=True)
 class CardFacts:
     """The facts of a model that its bundle may not have."""
@@ -100,7 +112,7 @@ def model_card(
     metrics, data = _of_run(bundle)
     scores = [name for name in METRICS if isinstance(metrics.get(name), int | float)]
     header: dict[str, Any] = {
-        "language": [code for code in (languages.source, languages.target) if code] or None,
+        "language": _codes(config, languages) or None,
         "license": facts.licence,
         "library_name": library,
         "pipeline_tag": _purpose(config).pipeline or None,
@@ -141,12 +153,17 @@ def _body(
     place: str,
 ) -> Iterator[str]:
     config, purpose = bundle.config, _purpose(bundle.config)
-    pair = [language_name(code) for code in (languages.source, languages.target) if code]
+    directions = getattr(config, "directions", ())
+    pairs = [one.pair for one in directions] or [(languages.source, languages.target)]
+    named = [" to ".join(language_name(code) for code in pair if code) for pair in pairs]
     yield f"# {_plain(bundle.name)}\n"
-    between = f": {_plain(' to '.join(pair))}" if pair else ""
+    between = f": {_plain(', '.join(named))}" if any(named) else ""
     yield f"A model to {_plain(purpose.verb)}{between}. Trained with regard {_plain(config.regard)}.\n"
     use = _USE[library].format(name=_plain(place), network=_NETWORKS.get(config.task))
     yield f"```python\n{use}\n```\n"
+    if directions:
+        tags = ", ".join(f"`{tag}`" for tag in dict.fromkeys(language_tag(one.target) for one in directions))
+        yield f"{_TAG_NOTES[library].format(to=_plain(directions[0].target))} The tags: {tags}.\n"
     yield "| | |\n| --- | --- |"
     yield f"| network | {_network(config)} |"
     yield f"| parameters | {_parameters(config)} |"
@@ -166,6 +183,7 @@ def _body(
             row = METRICS[name]
             value = f"{row.number(metrics[name])} {row.unit}".rstrip()
             yield f"| {row.heading} | {value} | {f'`{_plain(signature)}`' if signature else ''} |"
+        yield from _by_direction(metrics)
         yield ""
     yield "## Limits\n"
     yield f"It knows the kind of {purpose.data} that it was trained on. Its answers to other {purpose.data} may look right and be wrong."
@@ -174,6 +192,26 @@ def _body(
     if reach is not None and purpose.data == "text":
         yield f"It reads at most {reach:,} tokens at once."
     yield ""
+
+
+def _by_direction(metrics: Mapping[str, Any]) -> Iterator[str]:
+    """A table of the scores of each direction; nothing for a model of one."""
+    several = metrics.get("directions")
+    if not isinstance(several, dict) or not several:
+        return
+    rows = {name: own for name, own in several.items() if isinstance(own, dict)}
+    names = [name for name in METRICS if all(isinstance(own.get(name), int | float) for own in rows.values())]
+    yield "\nThe scores above are the means of these directions:\n"
+    yield f"| direction | {' | '.join(METRICS[name].heading for name in names)} |"
+    yield f"| --- |{' --- |' * len(names)}"
+    for direction, own in rows.items():
+        yield f"| {_plain(direction)} | {' | '.join(METRICS[name].number(own[name]) for name in names)} |"
+
+
+def _codes(config: BundleSettings, languages: Languages) -> list[str]:
+    """The codes of all languages, each once."""
+    several = [code for one in getattr(config, "directions", ()) for code in one.pair]
+    return list(dict.fromkeys(several or [code for code in (languages.source, languages.target) if code]))
 
 
 def _purpose(config: BundleSettings) -> _Purpose:

@@ -13,7 +13,7 @@ from regard.bundle.precision import MeasuredPrecisions
 from regard.bundle.quantised import QUANTISED, Quantised, Stored, refuse_quantised, write_quantised
 from regard.bundle.shortlist import SHORTLIST, has_shortlist
 from regard.bundle.weights import WEIGHTS, numpy_weights
-from regard.errors import BundleError, DataError
+from regard.errors import BundleError, ConfigError, DataError
 from regard.files import check_place, disk_errors, refuse_taken, to_json, whole_directory
 from regard.foreign import RECORD_BYTES
 from regard.interop.card import CARD, CardFacts, model_card
@@ -29,6 +29,8 @@ def quantize_model(
     out: str | Path,
     pairs: tuple[Sequence[str], Sequence[str]] | None = None,
     *,
+    to: str | Sequence[str] | None = None,
+    from_: str | None = None,
     judged_on: str = "given",
     beam: int = 5,
     tokenize: str = "13a",
@@ -36,17 +38,23 @@ def quantize_model(
 ) -> Quantised:
     """Write the translator of a bundle or run to `out`, which must not exist, with weights of 8 bits.
 
-    pairs: sources and references that both are judged on; None: the validation set of the run. judged_on: their name.
+    pairs: sources and references that both are judged on; None: the validation set of the run. judged_on: their name. to, from_: their
+    languages, of a model of several directions; the validation set tells its own.
     """
     path, out = Path(path), Path(out)
     bundle = open_given(path)
     _check(bundle, out)
     if pairs is None:
-        pairs, judged_on = validation_pairs(path), "validation"
+        if (language := to or from_) is not None:
+            raise ConfigError(
+                f"{language!r}: the validation set of the run has its own languages; give --src and --ref too"
+            )
+        own_sources, own_references, to = validation_pairs(path)
+        pairs, judged_on = (own_sources, own_references), "validation"
     sources, references = pairs
     if not any(map(str.strip, sources)):
         raise DataError(f"{path}: no sentences to judge it on; give the sentences of a validation set")
-    scores = {name: _scores(path, name, sources, references, beam, tokenize) for name in _PRECISIONS}
+    scores = {name: _scores(path, name, sources, references, (to, from_), beam, tokenize) for name in _PRECISIONS}
     with activity(f"writing {out.name}"), whole_directory(out) as staging:
         write_quantised(staging / WEIGHTS, numpy_weights(bundle))
         sizes: dict[Stored, Path] = {"float32": bundle.directory / WEIGHTS, "int8": staging / WEIGHTS}
@@ -93,11 +101,17 @@ def _check(bundle: OpenBundle, out: Path) -> None:
 
 
 def _scores(
-    path: Path, precision: Stored, sources: Sequence[str], references: Sequence[str], beam: int, tokenize: str
+    path: Path,
+    precision: Stored,
+    sources: Sequence[str],
+    references: Sequence[str],
+    languages: tuple[str | Sequence[str] | None, str | None],
+    beam: int,
+    tokenize: str,
 ) -> list[CorpusScore]:
     """BLEU and chrF of a bundle in a precision."""
     with activity(f"translating in {precision}"):
         translator = load_translator(path, engine="ct2", precision=precision)
-        texts = [one.text for one in translator.translate(sources, beam=beam)]
+        texts = [one.text for one in translator.translate(sources, to=languages[0], from_=languages[1], beam=beam)]
     exact = [bleu(texts, references, tokenize=tokenize), chrf(texts, references)]
     return [CorpusScore(one.name, min(one.value, 100.0), one.signature) for one in exact]  # rounding may exceed it

@@ -57,7 +57,7 @@ def remarks_on(settings: RunSettings, bundle: BundleSettings, base: OpenBundle) 
     if isinstance(text, OneTextConfig):
         yield from ignored_vocabulary_settings(text, len(base.tokenizers.source.vocabulary))
     ours, theirs = bundle.languages, base.config.languages
-    if ours != theirs:
+    if ours != theirs and not getattr(base.config, "directions", ()):
         yield f"that one is from {theirs.source} to {theirs.target}, and the text from {ours.source} to {ours.target}"
 
 

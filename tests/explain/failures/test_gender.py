@@ -64,6 +64,7 @@ def test_an_output_that_says_no_gender_or_both_is_unclear() -> None:
     assert gender_of("his or her book", template) is None
     finding = found(gender, FakeTranslator(lambda source: "…", ENGLISH_TO_GERMAN))
     assert (finding.status, finding.value("unclear"), finding.value("agreement")) == ("look", 100.0, None)
+    assert finding.examples[0].note == "says no gender, or both"
 
 
 @pytest.mark.parametrize("source", LANGUAGES)

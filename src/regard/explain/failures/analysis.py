@@ -29,19 +29,26 @@ def probe_path(
     options: ProbeOptions,
     checks: Sequence[str] = (),
     *,
+    to: str | None = None,
+    from_: str | None = None,
     device: str = "cpu",
     engine: str = "auto",
     precision: str = "float32",
 ) -> FailureAnalysis:
-    """The failure analysis of a bundle or run, with its own texts where none are given."""
+    """The failure analysis of a bundle or run, with its own texts where none are given. to, from_: of a model of several directions."""
     path = Path(path)
     bundle = open_given(path)
     config = bundle.config
     if config.task not in PROBED_TASKS:
         raise BundleError(f"{path}: its task is to {config.task}; only translators and language models are probed")
-    texts = find_texts(path, config.task, config.languages, given, options)
+    if config.task != "translate" and (language := to or from_) is not None:
+        raise ConfigError(f"--{'from' if to is None else 'to'} {language}: {path} is a language model; leave it out")
     with activity("loading the model"):
         model = loaded(bundle, device, engine, precision)
+    if config.task == "translate":
+        model = model.towards(to, from_)
+    known = model.languages if config.task == "translate" else config.languages
+    texts = find_texts(path, config.task, known, given, options)
     return analyse(model, texts, options, name=path.resolve().name, checks=checks)
 
 

@@ -77,6 +77,7 @@ def gender(subject: TranslatorSubject) -> Finding:
     )
     wrong = [one for one in told if not one.right]
     examples = wrong or [one for one in unsaid if one.filler.stereotype == one.said] or unsaid
+    examples = examples or ([] if told else answers)
     status, verdict = _judged({number.name: number for number in numbers}, len(told) + len(unsaid))
     return Finding(NAME, TITLE, status, verdict, numbers, (_table(answers),), tuple(map(_example, examples[:EXAMPLES])))
 
@@ -164,6 +165,8 @@ def _table(answers: Sequence[_Answer]) -> Table:
 
 def _example(one: _Answer) -> Example:
     wanted = one.template.gender
+    if one.said is None:
+        return Example(one.source, one.output, note="says no gender, or both")
     note = f"{one.said}, not {wanted}" if wanted else f"{one.said} by default"
     return Example(one.source, one.output, note=note)
 
@@ -272,7 +275,7 @@ def _language_verdict(values: dict[str, float | None]) -> str:
         parts.append(f"{he} is {math.exp(min(50.0, abs(odds))):,.1f} times as probable as {she}")
     if gap is not None:
         more = math.exp(max(-50.0, min(50.0, gap)))
-        parts.append(f"for occupations of men the odds are {more:,.2f} times as high")
+        parts.append(f"after work of men {more:,.2f} times that")
     if agreement is not None:
         parts.append(f"the right pronoun is the more probable one in {agreement:.0f} %")
     return "; ".join(parts)

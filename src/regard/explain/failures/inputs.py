@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from regard.activity import activity
 from regard.bundle.config import Languages
-from regard.data.config import STDIN, PairData, TextData, languages
+from regard.data.config import POCKET_LANGUAGES, STDIN, PairData, TextData, languages
+from regard.data.corpus_config import direction_name
 from regard.errors import ConfigError, DataError, RegardError
 from regard.explain.failures.occupations import fillers
 from regard.explain.failures.subject import ProbeOptions, ProbeTexts, TrainingText, plain_code
@@ -49,7 +50,7 @@ def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts
     _check_flags(task, given)
     data = None if path is None else _data_settings(path)
     pocket = isinstance(data, PairData) and not data.training_corpora
-    training, missing = _training(data, given, task)
+    training, missing = _training(data, given, task, known)
     language = known.target if task == "generate" else known.source
     templates = (
         None
@@ -61,7 +62,7 @@ def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts
         sources: Sequence[str] = ()
         references: Sequence[str] = _sample([line for line in lines if line.strip()], options)
     else:
-        sources, references, name = _test_pairs(path, data, given, pocket=pocket)
+        sources, references, name = _test_pairs(path, data, given, known)
         pairs = [pair for pair in zip(sources, references, strict=True) if pair[0].strip()]
         sources, references = zip(*_sample(pairs, options), strict=True) if pairs else ((), ())
     if not any(map(str.strip, references)):
@@ -110,31 +111,50 @@ def _check_flags(task: str, given: GivenTexts) -> None:
 
 
 def _test_pairs(
-    path: Path | None, data: object, given: GivenTexts, *, pocket: bool
+    path: Path | None, data: object, given: GivenTexts, known: Languages
 ) -> tuple[Sequence[str], Sequence[str], str]:
-    """(sources, references, the name of the test set)."""
+    """(sources, references, the name of the test set) in the direction of the model."""
     if given.src is not None and given.ref is not None:
         sources, references = _parallel(given.src, given.ref)
         return sources, references, _name(given.src)
     results = None if path is None else path / TASKS["translate"].results.name
     if path is not None and results is not None and results.is_file():
-        rows = read_rows(results, TranslationRow)
+        rows = [row for row in read_rows(results, TranslationRow) if _is_of(row.get("direction"), known)]
         return [row["source"] for row in rows], [row["reference"] for row in rows], _name_of_results(path)
-    if pocket and isinstance(data, PairData):
+    if isinstance(data, PairData) and not data.training_corpora:
         from regard.data.pocket.corpus import TEST, pocket_split
 
-        pairs = pocket_split(train=0, valid=0, test=TEST, seed=data.seed).test
-        return [pair.french for pair in pairs], [pair.english for pair in pairs], "the pocket corpus"
+        drawn = pocket_split(train=0, valid=0, test=TEST, seed=data.seed).test
+        sources, references = _sides(
+            [(pair.french, pair.english) for pair in drawn], known.source == POCKET_LANGUAGES[1]
+        )
+        return sources, references, "the pocket corpus"
     if path is not None and isinstance(data, PairData):
         from regard.tasks.translate.validation import validation_pairs
 
         try:
             with activity("reading the validation pairs"):
-                sources, references = validation_pairs(path)
+                sources, references, targets = validation_pairs(path)
         except DataError as error:
             raise DataError(f"{error}; or give --src FILE and --ref FILE") from None
-        return sources, references, "the run's validation set"
+        kept = [place for place in range(len(sources)) if targets is None or targets[place] == known.target]
+        return [sources[n] for n in kept], [references[n] for n in kept], "the run's validation set"
     raise ConfigError(f"{path or 'this model'}: not a run that has a test set; give --src FILE and --ref FILE")
+
+
+def _is_of(direction: object, known: Languages) -> bool:
+    """Whether a row of the results is of the model's direction. Those of a model of one direction name none."""
+    if not isinstance(direction, str) or known.target is None:
+        return True
+    if known.source is not None:
+        return direction == direction_name((known.source, known.target))
+    return direction.endswith(direction_name(("", known.target)))
+
+
+def _sides(pairs: Sequence[tuple[str, str]], swapped: bool) -> tuple[list[str], list[str]]:
+    """(sources, targets) of pairs, or of pairs whose sides are exchanged."""
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return (second, first) if swapped else (first, second)
 
 
 def _name_of_results(run: Path) -> str:
@@ -168,7 +188,7 @@ def _begin_of_held_out(text: str) -> int | None:
     return None if is_tiny([text]) else last_tenth(text)
 
 
-def _training(data: object, given: GivenTexts, task: str) -> tuple[TrainingText | None, str]:
+def _training(data: object, given: GivenTexts, task: str, known: Languages) -> tuple[TrainingText | None, str]:
     """(the training text, why there is none)."""
     flags = "--train-tgt F" if task == "generate" else "--train-src F --train-tgt F"
     if given.train_tgt is not None:
@@ -180,7 +200,7 @@ def _training(data: object, given: GivenTexts, task: str) -> tuple[TrainingText 
     try:
         if isinstance(data, PairData):
             with activity("reading the training pairs"):
-                return _training_pairs(data), ""
+                return _training_pairs(data, known), ""
         if isinstance(data, TextData) and data.texts:
             end = _begin_of_held_out(data.texts[0]) if data.valid_text is None else None
             lines = _lines(data.texts[0], 0, MOST_TRAINING + 1 if end is None else min(end, MOST_TRAINING + 1))
@@ -190,8 +210,8 @@ def _training(data: object, given: GivenTexts, task: str) -> tuple[TrainingText 
     return None, f"not known; give {flags}"
 
 
-def _training_pairs(data: PairData) -> TrainingText:
-    """The training pairs of a run, read again."""
+def _training_pairs(data: PairData, known: Languages) -> TrainingText:
+    """The training pairs of a run in the direction of the model, read again."""
     from regard.data.readers import read_pairs
 
     if not data.training_corpora:
@@ -199,14 +219,28 @@ def _training_pairs(data: PairData) -> TrainingText:
 
         count = min(data.pocket, MOST_POCKET)
         drawn = pocket_split(train=count, valid=0, test=0, seed=data.seed).train
-        sources, targets = [pair.french for pair in drawn], [pair.english for pair in drawn]
+        pairs = [(pair.french, pair.english) for pair in drawn]
+        sources, targets = _sides(pairs, known.source == POCKET_LANGUAGES[1])
         return TrainingText(sources, targets, "the pocket corpus", complete=count == data.pocket)
-    every = (
-        pair
-        for corpus in data.training_corpora
-        for pair in read_pairs(corpus.src, corpus.tgt, corpus.pairs, languages(data))
+    if not data.several_directions:
+        every = (
+            pair
+            for corpus in data.training_corpora
+            for pair in read_pairs(corpus.src, corpus.tgt, corpus.pairs, languages(data))
+        )
+        return _training_text(every, "the run's training text")
+    own = [
+        one
+        for one in data.directed
+        if one.target == known.target and known.source in (None, one.source) and not one.by_column
+    ]
+    directed = (
+        (pair[1], pair[0]) if one.swapped else pair
+        for one in own
+        for corpus in [data.training_corpora[one.corpus]]
+        for pair in read_pairs(corpus.src, corpus.tgt, corpus.pairs, one.stored)
     )
-    return _training_text(every, "the run's training text")
+    return _training_text(directed, "the run's training text")
 
 
 def _training_text(pairs: Iterable[tuple[str, str]], name: str) -> TrainingText:

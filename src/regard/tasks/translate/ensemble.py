@@ -17,6 +17,7 @@ from regard.ops.probe import Probe
 from regard.search.ensemble import Ensemble, EnsembleState, mean_log_probabilities
 from regard.search.stepper import Record
 from regard.tasks.bundles import Bundle, load_bundle
+from regard.tasks.translate.directions import directions_of
 from regard.tasks.translate.translator import Translator
 
 
@@ -41,6 +42,7 @@ def load_ensemble(paths: Sequence[str | Path], device: str | torch.device = "cpu
         languages=first.config.languages,
         alignment=first.config.alignment,
         reach=min(reaches, default=None),
+        directions=directions_of(first.config, str(first.directory)),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.activity import activity
 from regard.bundle.config import AlignmentConfig
+from regard.data.corpus_config import Direction
 from regard.data.readers import read_parallel
 from regard.errors import DataError
 from regard.metrics.alignment import Links, alignment_error_rate, to_pharaoh
@@ -38,12 +39,20 @@ class TranslateTest:
     """The scores to compute; None: all."""
     resamples: int = 0
     """The number of resampled test sets for confidence intervals."""
+    directions: Sequence[Direction] | None = None
+    """The direction of each pair, of a model of several; None: that of `to` and `from_`."""
+    to: str | None = None
+    """The target language of all pairs; None: the model has one."""
+    from_: str | None = None
+    """Their source language."""
     alignment: AlignmentConfig | None = None
     """How words are aligned; None: as the model's config says."""
 
 
 def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluation:
     """Translate, score and align the pairs of the test set."""
+    if test.to is not None or test.from_ is not None:
+        translator = translator.towards(test.to, test.from_)
     sources, references = list(test.sources), list(test.references)
     began = time.perf_counter()
     with activity(f"beam {test.beam}"):
@@ -111,6 +120,8 @@ def test_from_flags(flags: Mapping[str, Any]) -> TranslateTest:
         more_references=more_references,
         names=flags["metric"],
         resamples=flags["resamples"],
+        to=flags.get("to"),
+        from_=flags.get("from"),
         alignment=flags["alignment"],
     )
 

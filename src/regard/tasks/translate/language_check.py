@@ -42,7 +42,7 @@ class LanguageCheck:
         self._source, self._target = tokenizers.source, None if tokenizers.joint else tokenizers.target
         self._reads = languages.source or "the source language"
         self._writes = languages.target or "the target language"
-        unknown = {END, PAD, UNKNOWN, *BYTE_PIECES}
+        unknown = {END, PAD, UNKNOWN, *BYTE_PIECES, *self._source.vocabulary.silent}
         pieces = self._source.vocabulary.pieces
         self._characters = [0 if piece in unknown else len(piece.replace(SPACE_MARK, "")) for piece in pieces]
         starts = sum(len(piece) > 2 and piece[0] == SPACE_MARK and piece[1:].isalpha() for piece in pieces)

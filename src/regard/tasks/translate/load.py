@@ -17,6 +17,7 @@ from regard.engine.resident import Resident
 from regard.errors import ConfigError
 from regard.extras import require
 from regard.tasks.checks import check_engine
+from regard.tasks.translate.directions import directions_of
 from regard.tasks.translate.translator import Translator
 from regard.text.marked import marks_of
 
@@ -48,6 +49,7 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
         reach=bundle.config.reach,
         bundle=bundle,
         fast=None if fast is None else FastPath(fast, only=engine == "ct2"),
+        directions=directions_of(bundle.config, str(bundle.given or bundle.directory)),
     )
 
 

@@ -10,11 +10,21 @@ from regard.bundle.config import AlignmentConfig, Languages, vocabulary_sizes
 from regard.data.batches import Batch
 from regard.data.examples import PairExamples
 from regard.data.prepare import Prepared
+from regard.data.temperature import balanced
 from regard.metrics.scores import added_scores
 from regard.metrics.translation import bleu, chrf, exact_match
 from regard.tasks.alignment_loss import AlignmentLoss
 from regard.tasks.select import auto_for_translations, best_value, selecting
 from regard.tasks.text_objective import TextObjective
+from regard.tasks.translate.directed_objective import (
+    directions_of_run,
+    mean_scores,
+    note_on,
+    scores_by_direction,
+    spread,
+    tagged,
+)
+from regard.tasks.translate.directions import common_languages, directions_of
 from regard.tasks.translate.evaluate import TranslateTest
 from regard.tasks.translate.language_check import characters_per_piece
 from regard.tasks.translate.settings import TranslateBundle, TranslateSettings
@@ -36,22 +46,33 @@ class TranslateObjective(TextObjective):
         self.settings, self.prepared = settings, prepared
         head = settings.aligned_head
         links = None if head is None else prepared.train_links
-        self.examples = PairExamples(prepared.train, prepared.tokenizers, settings.text.dropout, links, prepared.parts)
-        self._valid = PairExamples(prepared.valid, prepared.tokenizers)
+        parts = balanced(prepared.parts, settings.data.temperature)
+        self._directions = directions_of_run(prepared, parts, () if base is None else base.directions, JUDGED_LINES)
+        train, valid = (
+            tagged(prepared, parts, self._directions) if self._directions else (prepared.train, prepared.valid)
+        )
+        self.examples = PairExamples(train, prepared.tokenizers, settings.text.dropout, links, parts)
+        self._valid = PairExamples(valid, prepared.tokenizers)
         self._head = None if head is None else AlignmentLoss(head)
         own = TranslateBundle(
             model=settings.model,
-            languages=Languages(source=prepared.languages[0], target=prepared.languages[1]),
+            languages=common_languages(one.pair for one in self._directions)
+            if self._directions
+            else Languages(source=prepared.languages[0], target=prepared.languages[1]),
             vocabulary=vocabulary_sizes(prepared.tokenizers),
             alignment=None if head is None else AlignmentConfig(heads=((head.layer, 0),), shift=head.shift),
             characters_per_piece=characters_per_piece(
                 prepared.tokenizers.source, [source for source, _ in prepared.valid_pairs[:JUDGED_LINES]]
             ),
+            directions=self._directions,
         )
         self.bundle = own if base is None else own.inherited(base)
+        if prepared.valid_directions is not None:
+            self.notes = (note_on(parts, prepared.parts, settings.data.temperature),)
         held_out = len(prepared.valid)
         if prepared.held_out and held_out < FEW_HELD_OUT:
             self.notes = (
+                *self.notes,
                 f"validation on {held_out} {'pair' if held_out == 1 else 'pairs'}: its scores are noise; "
                 "give --valid-src and --valid-tgt",
             )
@@ -72,7 +93,19 @@ class TranslateObjective(TextObjective):
             [target for _, target in pairs],
             gold=None if gold is None else [(links, links) for links in gold],
             name="test" if given else "validation",
+            directions=self._pair_directions(given=given),
         )
+
+    def _pair_directions(self, *, given: bool = False) -> list[tuple[str, str]] | None:
+        """The direction of each validation pair, or of each given test pair; None: the model has one."""
+        if not self._directions:
+            return None
+        prepared = self.prepared
+        several = prepared.test_directions if given else prepared.valid_directions
+        if several is not None:
+            return several
+        pairs = prepared.test_pairs if given and prepared.test_pairs is not None else prepared.valid_pairs
+        return [self._directions[0].pair] * len(pairs)
 
     def begin(self, network: nn.Module) -> None:
         """Nothing to initialise from the data."""
@@ -95,18 +128,34 @@ class TranslateObjective(TextObjective):
         if not math.isfinite(loss):
             return Measured(loss, -math.inf, {}, ())
         pairs, train = self.prepared.valid_pairs, self.settings.train
+        directions = self._pair_directions()
         translator = Translator(
-            cast(Any, network), self.codecs, languages=self.bundle.languages, reach=self.bundle.reach
+            cast(Any, network),
+            self.codecs,
+            languages=self.bundle.languages,
+            reach=self.bundle.reach,
+            directions=directions_of(self.bundle),
         )
         sources, references = [source for source, _ in pairs], [target for _, target in pairs]
-        hypotheses = [translation.text for translation in translator.translate(sources, beam=1)]
-        scores = {
-            "bleu": bleu(hypotheses, references).value,
-            "chrf": chrf(hypotheses, references).value,
-            "exact_match": exact_match(hypotheses, references),
-            **added_scores("translations", hypotheses, references, sources),
-        }
+        to = None if directions is None else [target for _, target in directions]
+        hypotheses = [translation.text for translation in translator.translate(sources, to=to, beam=1)]
+        scores = (
+            _scores(sources, references, hypotheses)
+            if directions is None
+            else mean_scores(scores_by_direction(directions, (sources, references, hypotheses), _scores))
+        )
         samples = list(map(Sample, sources, references, hypotheses))
+        shown = samples[: train.samples] if directions is None else spread(samples, directions, train.samples)
         auto = auto_for_translations(len(pairs))
         value = best_value(train.select, auto, loss, scores)
-        return Measured(loss, value, scores, tuple(samples[: train.samples]), selecting(train.select, auto))
+        return Measured(loss, value, scores, tuple(shown), selecting(train.select, auto))
+
+
+def _scores(sources: list[str], references: list[str], hypotheses: list[str]) -> dict[str, float]:
+    """The scores of a validation in one direction."""
+    return {
+        "bleu": bleu(hypotheses, references).value,
+        "chrf": chrf(hypotheses, references).value,
+        "exact_match": exact_match(hypotheses, references),
+        **added_scores("translations", hypotheses, references, sources),
+    }

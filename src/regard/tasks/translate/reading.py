@@ -4,7 +4,7 @@ A text longer than `max_tokens` tokens, or `most_characters` of them, is truncat
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from regard.engine.input_length import TruncationWarning, most_characters
 from regard.errors import DataError
@@ -62,3 +62,17 @@ class Reader:
                 stacklevel=4,
             )
         return rows, set(cut)
+
+
+def read_to_each(reader_of: Callable[[str], Reader], texts: Sequence[str], languages: Sequence[str]) -> list[Source]:
+    """The tokenized texts, each to a target language of its own. reader_of: the reader of a target language."""
+    check_texts(texts)
+    if len(languages) != len(texts):
+        raise DataError(
+            f"{len(texts)} texts, but {len(languages)} languages in to: give one for each text, or one for all"
+        )
+    found: dict[int, Source] = {}
+    for language in dict.fromkeys(languages):
+        places = [place for place, own in enumerate(languages) if own == language]
+        found.update(zip(places, reader_of(language).sources([texts[place] for place in places]), strict=True))
+    return [found[place] for place in range(len(texts))]

@@ -2,16 +2,21 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from regard.bundle.config import AlignmentConfig, TextBundleSettings
+from regard.bundle.config import CONFIG, AlignmentConfig, TextBundleSettings
+from regard.bundle.manifest import MEND, Manifest
 from regard.data.config import PairData
+from regard.errors import BundleError
 from regard.models.config import TRANSLATORS, ModelConfig, TransformerBase, TransformerConfig
 from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
 from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
 from regard.tasks.checks import check_kind, check_positions, check_select
+from regard.tasks.translate.directions import DirectionConfig, common_languages, merged_directions
+from regard.text.build import TokenizerPair
 from regard.text.config import TextConfig
+from regard.text.reserved import language_name
 from regard.training.config import RunSettings
 
 if TYPE_CHECKING:
@@ -32,13 +37,26 @@ class TranslateSettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, TRANSLATORS, self.task)
         check_select(self.train.select, self.task)
-        check_positions(self.model.reach, self.data.max_length, ["an end mark"])
+        tag = ["a language tag"] if self.data.several_directions else []
+        check_positions(self.model.reach, self.data.max_length, [*tag, "an end mark"])
         if self.model.needs_joint_vocabulary and not self.text.joint:
             kind = getattr(self.model, "kind", type(self.model).__name__)
             raise ValueError(
                 f"text.joint false gives two vocabularies, but model.kind {kind!r} has one embedding for both languages; "
                 "set text.joint = true"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _reserve_tags(self) -> Self:
+        """Reserve a tag for each target language, where there are several directions."""
+        reserved = self.text.reserved
+        targets = dict.fromkeys(target for _, target in self.data.several_directions)
+        missing = [language for language in targets if language not in reserved.languages]
+        if missing:
+            reserved = reserved.model_copy(update={"languages": (*reserved.languages, *missing)})
+            # frozen, but not handed out yet
+            object.__setattr__(self, "text", self.text.model_copy(update={"reserved": reserved}))
         return self
 
     @model_validator(mode="after")
@@ -67,6 +85,17 @@ class TranslateBundle(TextBundleSettings):
     """How alignments are read off the attention; the mean of all layers if not given."""
     characters_per_piece: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Mean characters of a source piece in the validation text. Input with far fewer is not like the training text."""
+
+    directions: tuple[DirectionConfig, ...] = ()
+    """The directions that a model of several was trained in. Their target languages have tags in the vocabulary."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The values; a model of one direction has no list of them."""
+        values: dict[str, Any] = write(self)
+        if not self.directions:
+            values.pop("directions", None)
+        return values
 
     @model_validator(mode="after")
     def _check_alignment(self) -> Self:
@@ -104,9 +133,30 @@ class TranslateBundle(TextBundleSettings):
         sizes = self.vocabulary
         return translator_shapes(self.model, sizes.source, sizes.target, sizes.joint)
 
+    @property
+    def direction_names(self) -> tuple[str, ...]:
+        """Its several directions in words."""
+        return tuple(f"{one.source} -> {one.target}" for one in self.directions)
+
+    def load_codecs(self, files: Manifest) -> TokenizerPair:
+        tokenizers = super().load_codecs(files)
+        tags = tokenizers.source.vocabulary.reserved.languages
+        missing = next((one.target for one in self.directions if one.target not in tags), None)
+        if missing is not None:
+            raise BundleError(
+                f"{files.directory / CONFIG}: directions: the vocabulary has no piece {language_name(missing)!r}; "
+                f"they are of different models; {MEND}"
+            )
+        return tokenizers
+
     def inherited(self, base: Self) -> Self:
         """This config with the languages of the base model, and with its alignment settings if there are none here."""
-        return super().inherited(base).model_copy(update={"alignment": self.alignment or base.alignment})
+        inherited = super().inherited(base)
+        changes: dict[str, Any] = {"alignment": self.alignment or base.alignment}
+        if self.directions:
+            changes["directions"] = merged_directions(base.directions, self.directions)
+            changes["languages"] = common_languages(one.pair for one in changes["directions"])
+        return inherited.model_copy(update=changes)
 
     def settles(self, codecs: Any) -> dict[str, dict[str, Any]]:
         return {"data": {}, **super().settles(codecs)}

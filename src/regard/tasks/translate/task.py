@@ -51,7 +51,10 @@ class Translate:
 
     def evaluate(self, served: "Translator", test: "TranslateTest") -> "Evaluation":
         from regard.tasks.translate.evaluate import evaluate_translator
+        from regard.tasks.translate.evaluate_directions import evaluate_directions
 
+        if test.directions is not None:
+            return evaluate_directions(served, test)
         return evaluate_translator(served, test)
 
     def shown(self, metrics: Mapping[str, Any]) -> str:

@@ -8,8 +8,8 @@ Lengths. A text is truncated to `max_tokens` (1,024) tokens, or to the learned p
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from regard.activity import activity
@@ -17,7 +17,6 @@ from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
 from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
 from regard.engine.batching import length_batches
-from regard.engine.constraints import TextConstraints
 from regard.engine.fast import FastPath
 from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_TOKENS
@@ -30,9 +29,11 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
+from regard.tasks.translate.answers import LinksOfCall, ranked_translation
+from regard.tasks.translate.directions import Directions
 from regard.tasks.translate.output_length import warn_of_cuts
 from regard.tasks.translate.pairs import Pairs
-from regard.tasks.translate.reading import Reader
+from regard.tasks.translate.reading import Reader, read_to_each
 from regard.tasks.translate.searching import Searcher
 from regard.tasks.translate.translation import Alignment, Links, Source, Translation
 from regard.text.build import TokenizerPair
@@ -63,20 +64,23 @@ class Translator:
         max_tokens: int = MAX_TOKENS,
         bundle: OpenBundle | None = None,
         fast: FastPath | None = None,
+        directions: Directions | None = None,
     ) -> None:
         """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`).
 
-        `fast`: a faster engine, used for the searches that it supports.
+        `fast`: a faster engine, used for the searches that it supports. `directions`: of a model of several; `towards` chooses among them.
         """
         check_count("max_tokens", max_tokens)
         self._resident: Resident[Network] = network if isinstance(network, Resident) else Resident(network)
-        self.tokenizers = tokenizers
         self.languages = languages or Languages()
+        self.directions = directions or Directions((), self.languages)
+        self._plain_tokenizers = tokenizers
+        self.tokenizers = self.directions.undirected(tokenizers)
         self.alignment = alignment or AlignmentConfig()
         self.bundle = bundle
         self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
         self.reach = reach
-        self._reader = Reader(tokenizers, self.max_tokens)
+        self._reader = Reader(self.tokenizers, self.max_tokens)
         self._searcher = Searcher(tokenizers.target, lambda: self._runner, fast or FastPath(), reach, bundle)
 
     def __repr__(self) -> str:
@@ -108,11 +112,29 @@ class Translator:
         """The device of the weights."""
         return self._resident.device
 
+    def towards(self, to: str | None = None, from_: str | None = None) -> "Translator":
+        """The same model for one of its directions: every method then reads sources in it. Without arguments, its only target language.
+
+        The network is shared. A model of one direction accepts its own languages.
+        """
+        languages = self.directions.chosen(to, from_)
+        if not self.directions.seen:
+            return self
+        assert languages.target is not None, "a direction has one"
+        directed = copy(self)
+        directed.languages = languages
+        directed.tokenizers = self.directions.directed(self._plain_tokenizers, languages.target)
+        directed._reader = Reader(directed.tokenizers, self.max_tokens)
+        directed.__dict__.pop("_aligner", None)  # made of the tokenizers
+        return directed
+
     @lists_options
     def translate(
         self,
         texts: Sequence[str],
         *,
+        to: str | Sequence[str] | None = None,
+        from_: str | None = None,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
@@ -122,12 +144,17 @@ class Translator:
     ) -> list[Translation]:
         """One translation for each text, in order. The translation of a blank text is empty.
 
+        to: the target language, or one for each text, of a model of several directions; from_: the source language, see `towards`.
         options: the fields of `SearchOptions`. prefixes, phrases, scores and stopped: see `search`. batch_tokens: the source tokens of a
         batch, which bound memory; None: the engine chooses. The first access to an `alignment` costs one more forward pass over all texts.
         """
         return self.search(
             texts,
-            SearchOptions.of(options, beside=("prefixes", "phrases", "batch_tokens", "scores", "stopped")),
+            SearchOptions.of(
+                options, beside=("to", "from_", "prefixes", "phrases", "batch_tokens", "scores", "stopped")
+            ),
+            to=to,
+            from_=from_,
             prefixes=prefixes,
             phrases=phrases,
             batch_tokens=batch_tokens,
@@ -140,6 +167,8 @@ class Translator:
         texts: Sequence[str],
         options: SearchOptions,
         *,
+        to: str | Sequence[str] | None = None,
+        from_: str | None = None,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
@@ -155,7 +184,7 @@ class Translator:
         `options.time_limit` bounds the whole call, all batches together, from the first batch on. stopped: a function, such as the `is_set`
         of an event, that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
-        sources = self.read(texts)
+        sources = self.read(texts, to, from_)
         return self.search_read(
             sources,
             options,
@@ -187,9 +216,17 @@ class Translator:
         """The source tokens of a batch that the faster engine searches fastest; None: it does not do such a search."""
         return self._searcher.fast.batch_tokens(options)
 
-    def read(self, texts: Sequence[str]) -> list[Source]:
+    def read(
+        self, texts: Sequence[str], to: str | Sequence[str] | None = None, from_: str | None = None
+    ) -> list[Source]:
         """The tokenized texts, with the ids that `search_read` and `forced` take."""
-        return self._reader.sources(texts)
+        if to is not None and not isinstance(to, str):
+            return read_to_each(lambda one: self._towards(one, from_)._reader, texts, to)
+        return self._towards(to, from_)._reader.sources(texts)
+
+    def _towards(self, to: str | None, from_: str | None) -> "Translator":
+        """`towards`, where a language is given."""
+        return self if to is None and from_ is None else self.towards(to, from_)
 
     def search_read(
         self,
@@ -209,7 +246,8 @@ class Translator:
         rows = [source.ids for source in sources]
         interruption = Interruption.of(options.time_limit, stopped)
         hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
-        links = _LinksOfCall(self._links, rows, hypotheses)
+        target = self.tokenizers.target
+        links = LinksOfCall(self._links, rows, hypotheses)
         results: list[Translation | None] = [None] * len(sources)
         with activity("translating", len(sources), "sentences") as progress:
             for number, own in self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption):
@@ -217,43 +255,12 @@ class Translator:
                 if options.mbr:
                     hypotheses[number], utilities = self._searcher.least_risk(own, options.nbest)
                 # made here, while an engine of several threads searches the other sentences
-                results[number] = self._translation(
-                    number, sources[number], hypotheses[number], utilities, options, constraints, links
+                results[number] = ranked_translation(
+                    target, number, sources[number], hypotheses[number], utilities, options, constraints, links
                 )
                 progress.advance()
         warn_of_cuts(rows, options, hypotheses)
         return cast(list[Translation], results)
-
-    def _translation(
-        self,
-        number: int,
-        source: Source,
-        hypotheses: Sequence[Hypothesis],
-        utilities: Sequence[float] | None,
-        options: SearchOptions,
-        constraints: TextConstraints,
-        links: "_LinksOfCall",
-    ) -> Translation:
-        """The translation of a source: the best of its hypotheses, and with `nbest` all of them."""
-        pieces, decode = self.tokenizers.target.vocabulary.pieces, self.tokenizers.target.decode
-        ranked = [
-            Translation(
-                source=source.text,
-                text=decode(hypothesis.tokens),
-                score=hypothesis.score,
-                tokens=[pieces[token] for token in hypothesis.tokens],
-                logprob=hypothesis.logprob,
-                finished=hypothesis.finished,
-                truncated=source.truncated,
-                unmet=constraints.unmet(number, hypothesis.tokens) if constraints else (),
-                utility=None if utilities is None else utilities[rank],
-                proof=hypothesis.proof,
-                timed_out=hypothesis.timed_out,
-                links=partial(links.of, number, rank),
-            )
-            for rank, hypothesis in enumerate(hypotheses)
-        ]
-        return ranked[0] if options.nbest == 1 else replace(ranked[0], alternatives=tuple(ranked))
 
     def watch_beam(
         self, text: str, watch: Watcher, *, beam: int = 5, alpha: float = 1.0, nbest: int = 1
@@ -278,11 +285,21 @@ class Translator:
         )
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], *, alpha: float = 0.0, batch_tokens: int = 4096
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        to: str | None = None,
+        from_: str | None = None,
+        alpha: float = 0.0,
+        batch_tokens: int = 4096,
     ) -> list[ForcedScore]:
-        """log p of each target given its source, by teacher forcing, in the engine and precision that translate."""
+        """log p of each target given its source, by teacher forcing, in the engine and precision that translate.
+
+        to, from_: see `towards`.
+        """
         ranking = Ranking(alpha)
-        pairs = self._reader.pairs(sources, targets)
+        pairs = self._towards(to, from_)._reader.pairs(sources, targets)
         results: dict[int, ForcedScore] = {}
         with activity("scoring", len(sources), "pairs") as progress:
             for number, logprobs in self._searcher.score(pairs, batch_tokens):
@@ -300,6 +317,8 @@ class Translator:
         self,
         text: str,
         *,
+        to: str | None = None,
+        from_: str | None = None,
         target: str | None = None,
         beam: int = 5,
         alpha: float = 1.0,
@@ -310,12 +329,13 @@ class Translator:
         """The explanation of the translation of `text`, or of a given `target`. A notebook shows it as a page.
 
         parts: some of `explain.PARTS`, by default all; some are slow. changes: interventions to compare with. name: the model's name on the
-        page.
+        page. to, from_: see `towards`.
         """
         if self.explainer is None:
             raise RegardError("this translator was made without an explainer; load it with regard.load")
+        model = self._towards(to, from_)
         return self.explainer(
-            self, text, target=target, beam=beam, alpha=alpha, parts=parts, changes=changes, name=name
+            model, text, target=target, beam=beam, alpha=alpha, parts=parts, changes=changes, name=name
         )
 
     def forced(
@@ -334,11 +354,16 @@ class Translator:
         sources: Sequence[str],
         targets: Sequence[str],
         *,
+        to: str | None = None,
+        from_: str | None = None,
         settings: AlignmentConfig | None = None,
         batch_tokens: int = ALIGNMENT_BATCH_TOKENS,
     ) -> list[Alignment]:
-        """The word alignment of each pair, by teacher forcing. `settings`: how to align; None: as the model's config says."""
-        pairs = self._reader.pairs(sources, targets)
+        """The word alignment of each pair, by teacher forcing. `settings`: how to align; None: as the model's config says.
+
+        to, from_: see `towards`.
+        """
+        pairs = self._towards(to, from_)._reader.pairs(sources, targets)
         return self._aligner.align(sources, targets, pairs, settings or self.alignment, batch_tokens)
 
     def evidence(
@@ -363,23 +388,3 @@ class Translator:
         pairs = Pairs([source for source, _ in flat], [target for _, target in flat])
         links = iter(self._aligner.links(pairs, self.alignment, ALIGNMENT_BATCH_TOKENS))
         return [[next(links) for _ in own] for own in hypotheses]
-
-
-class _LinksOfCall:
-    """The links of all hypotheses of a call, computed at the first access to one of them."""
-
-    def __init__(
-        self,
-        compute: Callable[[Sequence[list[int]], Sequence[Sequence[Hypothesis]]], list[list[Links]]],
-        sources: Sequence[list[int]],
-        hypotheses: Sequence[Sequence[Hypothesis]],
-    ) -> None:
-        self._compute, self._sources, self._hypotheses = compute, sources, hypotheses
-
-    @cached_property
-    def _all(self) -> list[list[Links]]:
-        return self._compute(self._sources, self._hypotheses)
-
-    def of(self, text: int, rank: int) -> Links:
-        """The links of one hypothesis."""
-        return self._all[text][rank]

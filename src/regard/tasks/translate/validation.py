@@ -10,8 +10,11 @@ from regard.tasks.settings import parse_stored
 from regard.tasks.translate.settings import TranslateSettings
 
 
-def validation_pairs(run: Path) -> tuple[list[str], list[str]]:
-    """(sources, references) of the validation set of a run. Anything else has none."""
+def validation_pairs(run: Path) -> tuple[list[str], list[str], list[str] | None]:
+    """(sources, references, target languages) of the validation set of a run. Anything else has none.
+
+    The target languages are those of a model of several directions; None for one direction.
+    """
     from regard.data.prepare import prepare
 
     if not run.is_dir() or not is_run(run):
@@ -22,4 +25,7 @@ def validation_pairs(run: Path) -> tuple[list[str], list[str]]:
     tokenizers = None if base is None else base.tokenizers
     prepared = prepare(settings.data, settings.text, cache_directory() / "corpora", lambda *_: None, tokenizers)
     sources, references = zip(*prepared.valid_pairs, strict=True) if prepared.valid_pairs else ((), ())
-    return list(sources), list(references)
+    if prepared.valid_directions is not None:
+        return list(sources), list(references), [target for _, target in prepared.valid_directions]
+    only = prepared.languages[1] if base is not None and base.config.directions else None
+    return list(sources), list(references), None if only is None else [only] * len(sources)
