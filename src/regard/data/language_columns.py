@@ -29,17 +29,28 @@ Directed = tuple[Pair, Direction]
 
 
 def read_pairs_of(
-    path: str | Path, languages: LanguagePair, declared: Collection[Direction], digests: Digests = NO_DIGESTS
+    path: str | Path,
+    languages: LanguagePair,
+    declared: Collection[Direction],
+    digests: Digests = NO_DIGESTS,
+    *,
+    both: bool = False,
 ) -> Iterator[Pair]:
-    """The pairs of one direction; a line without any text is passed over. declared: all directions that the file may have."""
+    """The pairs of one direction; a line without any text is passed over.
+
+    declared: all directions that the file may have; both: whether each is read backwards too, so that no line may be of its reverse.
+    """
     for number, (pair, direction) in enumerate(_directed(path, digests), 1):
         if direction == ("", "") and pair == ("", ""):
             continue
         if direction not in declared:
             named, missing = " and ".join(map(repr, direction)), json.dumps(list(direction))
+            mend = f"add {missing}"
+            if both and direction[::-1] in declared:
+                mend = f"leave both out and declare {missing} too"
             raise DataError(
                 f"{display_name(path)}:{number}: languages {named}, which its directions do not declare, only "
-                f"{', '.join(map(direction_name, declared))}; add {missing}, or mend the line"
+                f"{', '.join(map(direction_name, declared))}; {mend}, or mend the line"
             )
         if direction == languages:
             yield pair
