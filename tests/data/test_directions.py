@@ -191,6 +191,10 @@ MIXED = [{"src": "a.en", "tgt": "a.de"}, {"src": "b.en", "tgt": "b.fr"}]
             "c.en: a corpus without languages among several directions; give it tgt_lang",
         ),
         ({"src": "a.txt", "tgt": "b.txt", "both": True}, "a.txt: a corpus without languages"),
+        (
+            {"src": "a.xx", "tgt": "a.de", "both": True, "src_lang": "en\n"},
+            "'en\\n' is no name of a language for a tag",
+        ),
         ({"corpora": [*MIXED, {"src": "c.fr", "tgt": "d.fr"}]}, "c.fr: from 'fr' to itself"),
         ({"corpora": [{"src": "a.en", "both": True}]}, "src = 'a.en' needs tgt"),
         ({"corpora": MIXED, "both": True}, "both and corpora exclude each other"),

@@ -294,7 +294,8 @@ def _valid_directions(
     """
     of_lines = [(source, target) for (source, target), count in lines for _ in range(count)]
     found = [of_lines[line - 1] for line in valid.lines.tolist()]
-    missing = next((direction for direction in of_lines if direction not in set(found)), None)
+    kept = set(found)
+    missing = next((direction for direction in of_lines if direction not in kept), None)
     if missing is not None:
         raise DataError(
             f"{name}: none of the {of_lines.count(missing)} validation pairs from {direction_name(missing)} is left: they have an "
