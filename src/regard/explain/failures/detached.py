@@ -8,7 +8,7 @@ scores only, so any network and both engines have it. Outputs that several diffe
 from collections import defaultdict
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding
-from regard.explain.failures.statistics import graded, mean, share, worst
+from regard.explain.failures.statistics import graded, mean, share, worst, worst_first
 from regard.explain.failures.subject import NotApplicableError, TranslatorSubject
 from regard.explain.failures.words import words
 
@@ -70,11 +70,13 @@ def hallucination(subject: TranslatorSubject) -> Finding:
     ]
     for output, own_sources in sorted(shared.items(), key=lambda item: -len(item[1])):
         examples.append(Example(own_sources[0], output, note=f"the same output for {len(own_sources)} sources"))
-    status = worst(*(graded(numbers[place].value, LOOK, FAULT) for place in (0, 3)))
+    grades = {number.name: graded(number.value, LOOK, FAULT) for number in (numbers[0], numbers[3])}
     average = numbers[1].value or 0.0
     told = f"sources explain {100.0 * average:.0f} % of their outputs' surprise"
     verdict = f"{told}; {len(detached):,} of {len(pairs):,} detached, {many:,} shared"
-    return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))
+    return Finding(
+        NAME, TITLE, worst(*grades.values()), verdict, worst_first(numbers, grades), examples=tuple(examples[:EXAMPLES])
+    )
 
 
 def _shared(sources: list[str], outputs: list[str]) -> dict[str, list[str]]:
