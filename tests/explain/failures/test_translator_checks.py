@@ -1,7 +1,7 @@
 """Each check of translators on a model that has the fault and on one that has not, with numbers worked out by hand."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -16,6 +16,7 @@ from explain.failures.fakes import (
     texts,
     training,
 )
+from regard.bundle.config import Languages
 from regard.explain.failures.copying import copying, wrongly_copied
 from regard.explain.failures.detached import hallucination
 from regard.explain.failures.exact_words import names, numbers_names
@@ -28,6 +29,7 @@ from regard.explain.failures.repetition import loop_of, repeated_share, repetiti
 from regard.explain.failures.sensitivity import sensitivity
 from regard.explain.failures.statistics import graded_excess
 from regard.explain.failures.subject import NotApplicableError
+from regard.tasks.translate.directions import DirectionConfig, Directions
 
 
 def test_copying() -> None:
@@ -255,3 +257,34 @@ def test_a_drop_that_may_be_chance_is_sound() -> None:
     assert interval is not None
     assert (interval[0], (finding.value("drop_upper_case") or 0.0) > 25) == (0.0, True)  # one of two sentences
     assert finding.status == "sound"
+
+
+@dataclass
+class _Directed(FakeTranslator):
+    """A translator of several directions."""
+
+    directions: Directions = field(default_factory=lambda: Directions((), Languages()))
+
+
+def test_languages_that_the_model_reads_are_no_wrong_language() -> None:
+    unknown = found(out_of_domain, replace(SOUND, languages=Languages(target="en")))
+    assert [number.name for number in unknown.numbers] == ["told_apart_random_letters"]
+    assert "no other languages were tried: the language that it reads is not known" in unknown.verdict
+    seen = tuple(
+        DirectionConfig(source=source, target=target) for source, target in (("de", "en"), ("fr", "en"), ("en", "es"))
+    )
+    several = _Directed(by_dictionary, languages=Languages(target="en"), directions=Directions(seen, Languages()))
+    finding = found(out_of_domain, several)
+    assert (
+        finding.number("told_apart_wrong_language").count == 15
+    )  # English, Spanish and Italian, of five sentences each
+
+
+def test_a_source_of_the_same_output_is_no_other_source() -> None:
+    """Of four sources two are one sentence twice, in other words: each explains the output of the other."""
+    sources = ["hund schläft", "Hund, schläft", "vogel singt", "stein fällt"]
+    same = FakeTranslator(lambda source: by_dictionary(source.lower().replace(",", "")))
+    probed = texts(sources=sources, references=[same.translation(source) for source in sources])
+    finding = found(hallucination, same, probed)
+    own, foreign = (0.05 * 2 + 0.05) / 3, (5.0 * 2 + 0.05) / 3
+    assert finding.value("source_share") == pytest.approx(1 - own / foreign)

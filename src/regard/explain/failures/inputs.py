@@ -48,9 +48,9 @@ class GivenTexts:
 def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts, options: ProbeOptions) -> ProbeTexts:
     """The texts to probe a model with. path: of its run or bundle; None: it has none. known: its languages."""
     _check_flags(task, given)
-    data = None if path is None else _data_settings(path)
+    data, unread = (None, "") if path is None else _data_settings(path)
     pocket = isinstance(data, PairData) and not data.training_corpora
-    training, missing = _training(data, given, task, known)
+    training, missing = _training(data, given, task, known, unread)
     language = known.target if task == "generate" else known.source
     templates = (
         None
@@ -82,14 +82,17 @@ def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts
     )
 
 
-def _data_settings(path: Path) -> Any:
-    """The settings of a run's data; None if it is no run, or of an extension that is not loaded: it can be probed with files."""
+def _data_settings(path: Path) -> tuple[Any, str]:
+    """(the settings of a run's data, why they cannot be read).
+
+    None if it is no run, or of an extension that is not loaded: it can be probed with files.
+    """
     if not (path.is_dir() and is_run(path)):
-        return None
+        return None, ""
     try:
-        return getattr(parse_stored(path / CONFIG), "data", None)
-    except RegardError:
-        return None
+        return getattr(parse_stored(path / CONFIG), "data", None), ""
+    except RegardError as error:
+        return None, str(error)
 
 
 def _check_flags(task: str, given: GivenTexts) -> None:
@@ -119,8 +122,8 @@ def _test_pairs(
         return sources, references, _name(given.src)
     results = None if path is None else path / TASKS["translate"].results.name
     if path is not None and results is not None and results.is_file():
-        directions = _directions_of(data)
-        rows = [row for row in read_rows(results, TranslationRow) if _is_of(row.get("direction"), known, directions)]
+        seen = _directions_of(data)
+        rows = [row for row in read_rows(results, TranslationRow) if _is_of(row.get("direction"), known, seen)]
         return [row["source"] for row in rows], [row["reference"] for row in rows], _name_of_results(path)
     if isinstance(data, PairData) and not data.training_corpora:
         from regard.data.pocket.corpus import TEST, pocket_split
@@ -202,8 +205,10 @@ def _begin_of_held_out(text: str) -> int | None:
     return None if is_tiny([text]) else last_tenth(text)
 
 
-def _training(data: object, given: GivenTexts, task: str, known: Languages) -> tuple[TrainingText | None, str]:
-    """(the training text, why there is none)."""
+def _training(
+    data: object, given: GivenTexts, task: str, known: Languages, unread: str = ""
+) -> tuple[TrainingText | None, str]:
+    """(the training text, why there is none). unread: why the settings of the run cannot be read."""
     flags = "--train-tgt F" if task == "generate" else "--train-src F --train-tgt F"
     if given.train_tgt is not None:
         if given.train_src is None:
@@ -221,7 +226,7 @@ def _training(data: object, given: GivenTexts, task: str, known: Languages) -> t
             return _training_text([("", line) for line in lines], "the run's training text"), ""
     except RegardError as error:
         return None, f"not there any more ({error}); give {flags}"
-    return None, f"not known; give {flags}"
+    return None, f"not known{f' ({unread})' if unread else ''}; give {flags}"
 
 
 def _training_pairs(data: PairData, known: Languages) -> TrainingText:

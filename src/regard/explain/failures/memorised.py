@@ -57,7 +57,9 @@ def memorised(subject: TranslatorSubject) -> Finding:
         share("reproduced", "training targets that come out though the source was changed", len(exact), len(seen)),
         excess,
         share("unmoved", "test sentences whose output stays the same after such a change", unmoved, len(unseen)),
-        share("in_training", "outputs of changed test sources that are training targets", copies, len(before)),
+        share(
+            "in_training", "outputs of those test sentences, unchanged, that are training targets", copies, len(before)
+        ),
     )
     status = graded_excess(excess, LOOK, FAULT) if unseen else graded(numbers[0].value, LOOK, FAULT)
     told = f"{len(exact):,} of {len(seen):,} training targets for changed sources"

@@ -48,13 +48,15 @@ def sensitivity(subject: TranslatorSubject) -> Finding:
     numbers.sort(key=lambda number: (number.unit != "points", -(number.value or 0.0)))
     examples.sort(key=lambda pair: pair[0])
     columns = ("change", "sentences", "chrF before", "chrF after", "drop", "stability")
+    largest = numbers[0]
     numbers = list(worst_first(numbers, grades))
     most = numbers[0]
+    rank = "cost most" if most is largest else "cost most of what is beyond chance"
     return Finding(
         NAME,
         TITLE,
         worst(*grades.values()),
-        f"{in_words(most.name.removeprefix('drop_'))} cost most: {most.text} of chrF",
+        f"{in_words(most.name.removeprefix('drop_'))} {rank}: {most.text} of chrF",
         tuple(numbers),
         (Table(columns, tuple(rows), "Changes of the source"),),
         tuple(example for _, example in examples[:EXAMPLES]),
