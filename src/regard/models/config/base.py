@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar, Literal
 
+import warnings
+
 from pydantic import model_validator
 
 from regard.settings import Settings, meaningless
@@ -30,6 +32,31 @@ class ModelConfig(Settings):
     def needs_joint_vocabulary(self) -> bool:
         """Whether source and target must have one vocabulary."""
         return False
+
+    @property
+    def copies(self) -> bool:
+        """Whether it may copy pieces of its source."""
+        return False
+
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", message='Field name "copy"', category=UserWarning)  # pydantic's old `copy()`
+
+    class CopySettings(ModelConfig):
+        """The setting of a network that may copy pieces of its source."""
+
+        copy: bool = False  # type: ignore[assignment]
+        """Point to pieces of the source beside writing those of the vocabulary (See et al. 2017); needs text.joint."""
+
+        @property
+        def needs_joint_vocabulary(self) -> bool:
+            """Whether source and target must have one vocabulary."""
+            return self.copy
+
+        @property
+        def copies(self) -> bool:
+            """Whether it may copy pieces of its source."""
+            return self.copy
 
 
 class SizedConfig(ModelConfig):

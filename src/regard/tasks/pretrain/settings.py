@@ -57,6 +57,7 @@ class PretrainSettings(RunSettings):
         if not self.data.texts:
             raise ValueError("task 'pretrain' needs a text to learn from; give data.text, or --text FILE")
         check_positions(self.model.reach, self.data.max_length, ["an end mark"])
+        check_copies(self.model, self.train.consistency)
         return self
 
     @property
