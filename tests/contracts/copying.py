@@ -75,7 +75,9 @@ def the_loss_is_of_the_mixture(case: ModelCase) -> None:
     target_out[1, 3:] = PAD
     target_out[0, :2] = source[0, :2]
     real = target_out != PAD
-    total, nll = batch_loss(model, Batch(source, target_in, target_out, (0, 1, 2, 3), int(real.sum())), 0.1, torch.device("cpu"))
+    total, nll = batch_loss(
+        model, Batch(source, target_in, target_out, (0, 1, 2, 3), int(real.sum())), 0.1, torch.device("cpu")
+    )
     mine = torch.autograd.grad(total, list(model.parameters()))
     logits = model(source, target_in)[real]
     expected = F.cross_entropy(logits, target_out[real], label_smoothing=0.1, reduction="sum")

@@ -114,6 +114,9 @@ def test_mixed_precision_is_near() -> None:
     loss, _ = copied_cross_entropy(low, table, gate, shares, pieces, targets, 0.1, outputs=50)
     expected, _ = plain_loss([low.float(), table.bfloat16().float(), gate, scores], source, targets, 0.1)
     torch.testing.assert_close(loss, expected, rtol=3e-3, atol=1e-3)
-    theirs, mine = torch.autograd.grad(expected, [table, gate, scores]), torch.autograd.grad(loss, [table, gate, scores])
+    theirs, mine = (
+        torch.autograd.grad(expected, [table, gate, scores]),
+        torch.autograd.grad(loss, [table, gate, scores]),
+    )
     for one, other in zip(mine, theirs, strict=True):
         assert (one - other).norm() < 0.02 * other.norm()

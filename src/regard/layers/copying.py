@@ -90,6 +90,6 @@ class CopyHead(nn.Module):
 
     def parts(self, rows: Float[Tensor, "*rows R"]) -> CopiedRows:
         """What `rows` joined."""
-        hidden, gate, slots = rows.split([self.width, 1, rows.shape[-1] - self.width - 1], dim=-1)
-        shares, pieces = slots.chunk(2, dim=-1)
-        return CopiedRows(hidden, gate[..., 0], shares, pieces.long())
+        width = self.width
+        shares, pieces = rows[..., width + 1 :].chunk(2, dim=-1)
+        return CopiedRows(rows[..., :width], rows[..., width], shares, pieces.long())

@@ -200,7 +200,11 @@ def _copying(config: TransformerConfig | PrefixConfig) -> Shapes:
     if not config.copies:
         return {}
     keys = {"copying.key.weight": (config.width, config.width)}
-    return {**dict(_linear("copying.query", config.width, config.width)), **keys, **dict(_linear("copying.gate", 2 * config.width, 1))}
+    return {
+        **dict(_linear("copying.query", config.width, config.width)),
+        **keys,
+        **dict(_linear("copying.gate", 2 * config.width, 1)),
+    }
 
 
 def _is_known(config: TransformerBase) -> bool:

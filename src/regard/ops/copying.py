@@ -24,7 +24,7 @@ from regard.ops.loss import add_product, chunk_rows, multiply
 
 def first_places(ids: Int[Tensor, "B S"]) -> Int[Tensor, "B S"]:
     """The first place of a sentence that holds the same piece as each place."""
-    return (ids[:, :, None] == ids[:, None, :]).int().argmax(dim=2)
+    return (ids[:, :, None] == ids[:, None, :]).to(torch.uint8).argmax(dim=2)
 
 
 def slot_pieces(ids: Int[Tensor, "B S"], first: Int[Tensor, "B S"], pad: int) -> Int[Tensor, "B S"]:

@@ -1,8 +1,7 @@
 """The settings that every model has. A preset fills the sizes that are not given."""
 
-from typing import Any, ClassVar, Literal
-
 import warnings
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 

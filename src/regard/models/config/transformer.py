@@ -212,7 +212,9 @@ class CaptionerConfig(PatchSettings, TransformerConfig):
     @model_validator(mode="after")
     def _check_copy(self) -> "CaptionerConfig":
         if self.copy:
-            raise ValueError("model.copy = true points to pieces of a source text, and a picture has none; leave it out")
+            raise ValueError(
+                "model.copy = true points to pieces of a source text, and a picture has none; leave it out"
+            )
         return self
 
     @model_validator(mode="after")
