@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import export, extend, import_model, load, probe, quantize, train
+    from regard.api import export, extend, import_model, load, merge, probe, quantize, train
     from regard.explain.explanation import Explanation
     from regard.explain.failures.findings import FailureAnalysis
     from regard.search.options import SearchOptions
@@ -44,6 +44,7 @@ __all__ = [
     "import_model",
     "load",
     "load_ensemble",
+    "merge",
     "probe",
     "quantize",
     "train",
@@ -66,6 +67,7 @@ _HOMES = {
     "import_model": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
+    "merge": "regard.api",
     "probe": "regard.api",
     "quantize": "regard.api",
     "train": "regard.api",

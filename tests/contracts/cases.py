@@ -368,6 +368,10 @@ def _labelling() -> Iterator[ModelCase]:
     for mixer in (name for name in MIXER_TRAITS if name != "attention"):
         config = ClassifierTransformerConfig(**{**transformer, **MIXING, "layers": 1, "mixer": mixer})
         yield ModelCase(f"classifier-mixer-{mixer}", _labeller(config), frozenset({"labelling", "order"}))
+    for mixer, positions in (("attention", "relative"), ("hyena", "sinusoidal")):
+        causal = {"mixer": mixer, "positions": positions, "causal": True, "hyena_order": 2, "filter_width": 8}
+        config = ClassifierTransformerConfig(**{**transformer, **causal})
+        yield ModelCase(f"classifier-causal-{mixer}", _labeller(config), frozenset({"labelling", "order"}))
     tagger = ClassifierTransformerConfig(**transformer)
     yield ModelCase("tagger-transformer", _labeller(tagger, "token"), frozenset({"labelling", "tagging", "order"}))
     narrow = {"layers": 2, "width": 16, "dropout": 0.0}

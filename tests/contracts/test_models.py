@@ -7,12 +7,13 @@ import pytest
 
 from contracts import causal, copying, differentiable, forecasting, labelling, searchable, seeing, steppable
 from contracts.cases import CASES, LABELLING, ModelCase
+from contracts.masking import MASKING
 from regard.layers.scores import SCORES
 from regard.models.config import MIXER_TRAITS, ModelConfig
 
 
 def able(capability: str, without: str | None = None) -> list[object]:
-    cases = [case for case in (*CASES, *LABELLING, *seeing.SEEING) if capability in case.capabilities]
+    cases = [case for case in (*CASES, *LABELLING, *seeing.SEEING, *MASKING) if capability in case.capabilities]
     return [pytest.param(case, id=case.name) for case in cases if without not in case.capabilities]
 
 

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from regard.models.build import build_captioner, build_classifier, build_language_model, build_translator, count_model
+from regard.models.build import (
+    build_captioner,
+    build_classifier,
+    build_language_model,
+    build_pretrained,
+    build_translator,
+    count_model,
+)
 from regard.models.config import (
     CAPTIONERS,
     CLASSIFIERS,
@@ -17,6 +24,7 @@ from regard.models.config import (
     SCORE_TRAITS,
     TRANSLATORS,
     MarkovConfig,
+    MaskedTransformerConfig,
 )
 from regard.models.shapes import (
     RELATIVE_BUCKETS,
@@ -24,6 +32,7 @@ from regard.models.shapes import (
     captioner_shapes,
     classifier_shapes,
     language_model_shapes,
+    pretrained_shapes,
     table_shapes,
     translator_shapes,
 )
@@ -100,6 +109,14 @@ def test_prefix_language_models(values: Any, tie: bool, vocabulary: int, copy: b
 
 
 @settings(max_examples=30, deadline=None)
+@given(transformers(), depth, st.booleans(), st.integers(3, 9), st.booleans())
+def test_masked_language_models(values: Any, encoder: Any, tie: bool, vocabulary: int, bias: bool) -> None:
+    layers = {"encoder_layers": encoder, "tie": tie, "output_bias": bias}
+    config = MaskedTransformerConfig.parse({**values, **layers})
+    assert pretrained_shapes(config, vocabulary) == stored(build_pretrained(config, vocabulary))
+
+
+@settings(max_examples=30, deadline=None)
 @given(
     transformers(),
     depth,
@@ -141,7 +158,8 @@ def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) 
     transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5), st.booleans()
 )
 def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int, bias: bool) -> None:
-    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias}
+    causal = pooling == "mean" and MIXER_TRAITS[values["mixer"]].causal
+    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias, "causal": causal}
     config = CLASSIFIERS["transformer"].parse({**values, "encoder_layers": encoder, **head})
     network = build_classifier(config, 9, labels, tagging=tagging)
     assert classifier_shapes(config, 9, labels) == stored(network)

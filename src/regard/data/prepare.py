@@ -30,10 +30,12 @@ from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import DIRECTED_ROLES, INPUT_ROLES, Inputs, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
 from regard.data.readers import Pair
+from regard.data.replay import replayed
 from regard.errors import DataError
 from regard.metrics.alignment import Links
 from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import TextConfig
+from regard.text.growing import tokenizers_of_pairs
 
 FORMAT = 1  # raise it when the layout of an entry or the output of the tokenisers changes
 REPORT_EVERY = 20_000  # pairs
@@ -107,6 +109,7 @@ def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: Toke
         "languages": languages(data) if in_one_file else None,  # choose the sides of .tmx and .jsonl
         **tokenizers_fingerprint(base_tokenizers),
         **({"directed": [asdict(part) for part in data.directed]} if inputs.several else {}),
+        **({} if (old := data.replay_directed) is None else {"replay": asdict(old)}),
     }
     return hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -129,7 +132,8 @@ def _build(
         if inputs.valid_corpora:
             directed = given_validation(inputs.valid_corpora)
         else:
-            directed = held_out_validation(inputs.corpora, data.max_length, data.seed)
+            new = [corpus for corpus in inputs.corpora if corpus.share is None]
+            directed = held_out_validation(new, data.max_length, data.seed)
         validation = directed.pairs
         training = _Training(inputs.corpora, directed.held)
     elif inputs.validation is not None:
@@ -138,7 +142,7 @@ def _build(
             raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
         training = _Training(inputs.corpora, ())
     else:
-        held = hold_out(with_progress(inputs.training(), "reading", progress), data.max_length, data.seed)
+        held = hold_out(with_progress(inputs.new(), "reading", progress), data.max_length, data.seed)
         if held.usable == 1:
             raise DataError(
                 f"{inputs.name}: only one usable sentence pair, and one must be held out; "
@@ -147,9 +151,11 @@ def _build(
         validation = list(held.pairs)
         training = _Training(inputs.corpora, validation)
     _require_pairs(training, inputs, data.max_length)
-    tokenizers = base_tokenizers or learn_pair(
-        text, lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
-    )
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        return (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
+
+    tokenizers = tokenizers_of_pairs(base_tokenizers, text, pairs) if base_tokenizers else learn_pair(text, pairs)
     save_tokenizers(tokenizers, staging / "tokenizers")
     valid_counts = write_numbered(staging / "valid", validation, tokenizers, data.max_length)
     _require_kept(valid_counts, inputs.valid_name, data.max_length)
@@ -178,7 +184,9 @@ def _parts(directory: Path, inputs: Inputs, lines: Sequence[int]) -> tuple[Corpu
     names, weights = [corpus.name for corpus in inputs.corpora], [corpus.weight for corpus in inputs.corpora]
     parts = corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
     directions = [corpus.direction for corpus in inputs.corpora]
-    return tuple(replace(part, direction=direction) for part, direction in zip(parts, directions, strict=True))
+    parts = tuple(replace(part, direction=direction) for part, direction in zip(parts, directions, strict=True))
+    share = inputs.corpora[-1].share
+    return parts if share is None else replayed(parts, share)
 
 
 class _Training:

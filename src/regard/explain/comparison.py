@@ -137,13 +137,14 @@ def compare_runs(
     """Group the runs into rows and test each row against that of `baseline` (by default the first).
 
     `metric` is the tested metric (by default the task's first). It and those that depend on `tokenize` are recomputed from the hypotheses.
-    Other scores come from metrics.json. Language models are not tested: they have no scores by sentence.
+    Other scores come from metrics.json. Language models and pretrained ones are not tested: they have no scores by sentence.
     """
     for result in results[1:]:
         refuse_other_task(results[0], result)
     task = TASKS[results[0].task]
     score_names = with_added(task.scores)
-    testable = [name for name in score_names if METRICS[name].is_counted]
+    has_rows = task.results.columns is not None
+    testable = [name for name in score_names if has_rows and METRICS[name].is_counted]
     if metric is not None and metric not in testable:
         choice = f"choose {' or '.join(testable)}" if testable else "leave it out"
         raise DataError(f"metric = {metric!r}: runs that {task.name} are not tested by it; {choice}")

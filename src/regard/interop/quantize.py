@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from regard.activity import activity
+from regard.bundle.adapter import refuse_adapter
 from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.manifest import write_manifest
@@ -92,6 +93,7 @@ def _check(bundle: OpenBundle, out: Path) -> None:
     """Refuse a model that CTranslate2 lacks or that is quantised already, and a place that is taken."""
     if bundle.config.task != "translate":
         raise BundleError(f"{bundle.directory}: its task is to {bundle.config.task}; only translators are quantised")
+    refuse_adapter(bundle.files, "which are what is quantised")
     refuse_quantised(bundle.files, "quantise the bundle that it was made of")
     why = obstacle(bundle.config.model)
     if why is not None:

@@ -223,8 +223,8 @@ def _stack(config: TransformerBase, name: str, front: str | None, *, cross: bool
         yield from _norm(config, f"{front}.norm")
     if front is not None and config.positions == "relative":
         yield f"{name}_bias.table", (RELATIVE_BUCKETS, config.heads)
-    causal = name == "decoder"
-    for number, mixer in enumerate(config.mixers[causal]):
+    causal = name == "decoder" or getattr(config, "causal", False)
+    for number, mixer in enumerate(config.mixers[name == "decoder"]):
         yield from _block(config, f"{name}.{number}", mixer, causal=causal, cross=cross)
     if config.norm == "pre":
         yield from _norm(config, f"{name}_norm")

@@ -84,6 +84,15 @@ def select_names(task: str) -> tuple[str, ...]:
     return ("auto", "loss", *with_added(TASKS[task].validated))
 
 
+def check_replay(replay: object, start: str | None) -> None:
+    """Refuse replay without a base: there is nothing to forget."""
+    if replay is not None and start is None:
+        raise ValueError(
+            "data.replay needs train.start (--start DIR): it is text that the base must not forget; "
+            "to mix corpora from the beginning, use [[data.corpora]]"
+        )
+
+
 def check_positions(reach: int | None, max_length: int, marks: Sequence[str]) -> None:
     """Refuse learned positions that do not reach the end of the longest example. `marks`: the tokens added to each example."""
     if reach is not None and reach < max_length + len(marks):

@@ -125,7 +125,7 @@ def test_a_bundle_of_two_vocabularies_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_programs_and_the_shortlist_are_refused(model: Translator, place: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="it has no copy mechanism, model.copy = true; use torch"):
+    with pytest.raises(ConfigError, match=r"it has no copy mechanism, model\.copy = true; use torch"):
         load_translator(place, engine="ct2")
     with pytest.raises(SearchError, match="copies pieces of the source"):
         model.translate(TEXTS, shortlist=True)

@@ -323,6 +323,20 @@ class ClassifierTransformerConfig(TransformerBase):
     """A linear map and tanh between that vector and the labels, as BERT has it."""
     output_bias: bool = False
     """A bias for each label."""
+    causal: bool = False
+    """Whether a token sees only those before it, as in a language model; a run that starts from one has it so."""
+
+    @model_validator(mode="after")
+    def _check_causal(self) -> "ClassifierTransformerConfig":
+        if not self.causal:
+            return self
+        if self.pooling == "class":
+            raise ValueError(
+                "model.pooling 'class' reads the first token, which with model.causal sees no other; choose 'mean' or 'max'"
+            )
+        for name in dict.fromkeys(self.mixers[0]):
+            check_mixer(self, name, "mixer", causal=True, sizes=(self.max_positions, self.width, self.heads))
+        return self
 
     @property
     def depth(self) -> tuple[int, int]:

@@ -8,8 +8,9 @@ import numpy as np
 from regard.data.corpus_config import Direction, direction_name
 from regard.data.mixing import CorpusPart
 from regard.data.prepare import Prepared
+from regard.data.replay import replayed
 from regard.data.tagged import TaggedCorpus, tags_of_parts
-from regard.data.temperature import pairs_of_directions
+from regard.data.temperature import balanced, pairs_of_directions
 from regard.errors import ConfigError
 from regard.tasks.translate.directions import DirectionConfig, names_of
 from regard.tasks.translate.language_check import characters_per_piece
@@ -75,6 +76,14 @@ def tagged(
         train = tags_of_parts(parts, tags)
         valid = np.array([tags[target] for _, target in prepared.valid_directions], dtype=np.int64)
     return TaggedCorpus(prepared.train, train), TaggedCorpus(prepared.valid, valid)
+
+
+def mixture(parts: Sequence[CorpusPart], temperature: float, share: float | None) -> tuple[CorpusPart, ...]:
+    """The parts, balanced by temperature. share: of the last one, which is replayed and has no part in the balance; None: there is none."""
+    if share is None:
+        return balanced(parts, temperature)
+    *new, old = parts
+    return replayed((*balanced(new, temperature), old), share)
 
 
 def note_on(parts: Sequence[CorpusPart], given: Sequence[CorpusPart], temperature: float) -> str:

@@ -12,7 +12,7 @@ from regard.models.config import TRANSLATORS, ModelConfig, TransformerBase, Tran
 from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
 from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
-from regard.tasks.checks import check_copies, check_kind, check_positions, check_select
+from regard.tasks.checks import check_copies, check_kind, check_positions, check_replay, check_select
 from regard.tasks.translate.directions import DirectionConfig, common_languages, merged_directions
 from regard.text.build import TokenizerPair
 from regard.text.config import TextConfig
@@ -37,6 +37,7 @@ class TranslateSettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, TRANSLATORS, self.task)
         check_select(self.train.select, self.task)
+        check_replay(self.data.replay, self.train.start)
         tag = ["a language tag"] if self.data.several_directions else []
         check_positions(self.model.reach, self.data.max_length, [*tag, "an end mark"])
         if self.model.needs_joint_vocabulary and not self.text.joint:

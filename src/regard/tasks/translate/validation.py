@@ -4,6 +4,7 @@ from pathlib import Path
 
 from regard.errors import ConfigError
 from regard.files import cache_directory
+from regard.tasks.base_model import tokenizers_for
 from regard.tasks.fine_tuning import base_of
 from regard.tasks.runs import CONFIG, is_run
 from regard.tasks.settings import parse_stored
@@ -22,7 +23,7 @@ def validation_pairs(run: Path) -> tuple[list[str], list[str], list[str] | None]
     settings = parse_stored(run / CONFIG)
     assert isinstance(settings, TranslateSettings)
     base = base_of(settings)
-    tokenizers = None if base is None else base.tokenizers
+    tokenizers = tokenizers_for(settings.task, base)
     prepared = prepare(settings.data, settings.text, cache_directory() / "corpora", lambda *_: None, tokenizers)
     sources, references = zip(*prepared.valid_pairs, strict=True) if prepared.valid_pairs else ((), ())
     if prepared.valid_directions is not None:
