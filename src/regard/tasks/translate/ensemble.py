@@ -55,7 +55,8 @@ class NetworkEnsemble(nn.Module):
         self.networks = nn.ModuleList(cast(list[nn.Module], list(networks)))
         self._ensemble = Ensemble(list(networks))
         self.start_token, self.end_token = self._ensemble.start_token, self._ensemble.end_token
-        self._widths = [self._width(network) for network in networks]
+        # of the hidden states with a source of no token, and how much longer those that copy get with each
+        self._widths = [(2 * one - two, two - one) for one, two in (self._width_of(network) for network in networks)]
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> EnsembleState:
         """The states of all networks after the source [B, S]."""
@@ -79,17 +80,20 @@ class NetworkEnsemble(nn.Module):
 
     def project(self, hidden: Tensor) -> Tensor:
         """[..., sum of D] -> log-probabilities [..., V] of the mean"""
-        parts = zip(self._members(), torch.split(hidden, self._widths, dim=-1), strict=True)
+        least, more = (sum(widths) for widths in zip(*self._widths, strict=True))
+        tokens = (hidden.shape[-1] - least) // more if more else 0
+        widths = [width + tokens * each for width, each in self._widths]
+        parts = zip(self._members(), torch.split(hidden, widths, dim=-1), strict=True)
         return mean_log_probabilities([network.project(part) for network, part in parts])
 
     def _members(self) -> list[Network]:
         return [cast(Any, network) for network in self.networks]
 
     @torch.no_grad()
-    def _width(self, network: Network) -> int:
-        """The width D of a network's hidden states."""
-        ends = torch.full((1, 1), self.end_token, device=next(network.parameters()).device)
-        return network.hidden(ends, ends).shape[-1]
+    def _width_of(self, network: Network) -> tuple[int, int]:
+        """The width D of a network's hidden states with a source of one token, and of two."""
+        ends = torch.full((1, 2), self.end_token, device=next(network.parameters()).device)
+        return network.hidden(ends[:, :1], ends[:, :1]).shape[-1], network.hidden(ends, ends[:, :1]).shape[-1]
 
 
 def _shared_directions(bundles: Sequence[Bundle]) -> Directions:
