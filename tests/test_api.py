@@ -36,6 +36,7 @@ def test_unknown_names_are_refused() -> None:
         "export",
         "import_model",
         "Explanation",
+        "FailureAnalysis",
         "SearchOptions",
         "Tagger",
         "Translator",
@@ -48,6 +49,7 @@ def test_unknown_names_are_refused() -> None:
         "load",
         "load_ensemble",
         "merge",
+        "probe",
         "quantize",
         "train",
     }

@@ -10,8 +10,9 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import export, extend, import_model, load, merge, quantize, train
+    from regard.api import export, extend, import_model, load, merge, probe, quantize, train
     from regard.explain.explanation import Explanation
+    from regard.explain.failures.findings import FailureAnalysis
     from regard.search.options import SearchOptions
     from regard.tasks.classify.classifier import Classifier
     from regard.tasks.classify.tagger import Tagger
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Classifier",
     "Explanation",
+    "FailureAnalysis",
     "Forecaster",
     "Run",
     "RunSettings",
@@ -43,6 +45,7 @@ __all__ = [
     "load",
     "load_ensemble",
     "merge",
+    "probe",
     "quantize",
     "train",
 ]
@@ -50,6 +53,7 @@ __all__ = [
 _HOMES = {
     "Classifier": "regard.tasks.classify.classifier",
     "Explanation": "regard.explain.explanation",
+    "FailureAnalysis": "regard.explain.failures.findings",
     "Forecaster": "regard.tasks.forecast.forecaster",
     "Run": "regard.tasks.run",
     "RunSettings": "regard.training.config",
@@ -64,6 +68,7 @@ _HOMES = {
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
     "merge": "regard.api",
+    "probe": "regard.api",
     "quantize": "regard.api",
     "train": "regard.api",
 }

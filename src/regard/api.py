@@ -1,4 +1,4 @@
-"""The functions of `import regard`, such as `load`, `train`, `export` and `merge`. Heavy imports wait for first use."""
+"""The functions of `import regard`, such as `load`, `train`, `export`, `merge` and `probe`. Heavy imports wait for first use."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from regard.bundle.precision import PrecisionChoice
     from regard.bundle.quantised import Quantised
+    from regard.explain.failures.findings import FailureAnalysis
     from regard.metrics.scores import Metric
     from regard.tasks.checks import Engine
     from regard.tasks.interface import Task
@@ -102,6 +103,51 @@ def _check_training(config: object, out: object, on_event: object) -> None:
     check_path(out, "the directory of the run")
     if on_event is not None and not callable(on_event):
         raise InputTypeError(f"on_event = {on_event!r}: must be a function that takes an event")
+
+
+def probe(
+    model: Any,
+    *,
+    src: str | Sequence[str] | None = None,
+    ref: str | Sequence[str] | None = None,
+    text: str | Sequence[str] | None = None,
+    train_src: str | Sequence[str] | None = None,
+    train_tgt: str | Sequence[str] | None = None,
+    other: str | Sequence[str] | None = None,
+    templates: str | Path | None = None,
+    checks: Sequence[str] = (),
+    most: int = 200,
+    beam: int = 5,
+    seed: int = 1,
+    to: str | None = None,
+    from_: str | None = None,
+    device: str = "cpu",
+    engine: "Engine" = "auto",
+    precision: "PrecisionChoice" = "float32",
+) -> "FailureAnalysis":
+    """The failure analysis of a translator or a language model: a path, or what `load` returned.
+
+    `src`, `ref`: a test set, each a file or a list of lines; without them that of the run. `text`: of a language model. `train_src`,
+    `train_tgt`: the training text, which memorised sentences and rare words are looked up in; a language model has a target only.
+    `other`: sentences of another domain. `templates`: a TSV file for the gender check. `checks`: names; none: all.
+    For a path: `to` and `from_` choose a direction of several; `device`, `engine` and `precision` are those of `load`.
+    The result has `findings` and `save("page.html")`.
+    """
+    from regard.explain.failures.analysis import probe_model, probe_path
+    from regard.explain.failures.inputs import GivenTexts
+    from regard.explain.failures.subject import ProbeOptions
+    from regard.tasks.checks import check_list
+
+    check_list(checks, "checks", "['gender', 'copying']")
+    given = GivenTexts(src, ref, text, train_src, train_tgt, other, None if templates is None else str(templates))
+    options = ProbeOptions(most=most, beam=beam, seed=seed)
+    if isinstance(model, str | Path):
+        return probe_path(
+            model, given, options, checks, to=to, from_=from_, device=device, engine=engine, precision=precision
+        )
+    if (language := to or from_) is not None:
+        raise InputTypeError(f"{language!r}: to and from_ are for a path; of a model give model.towards({language!r})")
+    return probe_model(model, given, options, checks)
 
 
 def export(

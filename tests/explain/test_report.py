@@ -14,6 +14,7 @@ from regard.errors import DataError
 from regard.explain.caption_page import CAPTION_SCRIPTS
 from regard.explain.curves import CURVE_POINTS, samples_over_time, smooth, thin, training_curves
 from regard.explain.document import TEXT_LIMIT, page_file
+from regard.explain.failures.page import SCRIPTS as FAILURE_SCRIPTS
 from regard.explain.picture_page import PICTURE_SCRIPTS
 from regard.explain.records import AlignmentMap, Report, SearchTree, SentenceResult, TreeNode
 from regard.explain.report import MAP_CELLS, SCRIPTS, render, write_report
@@ -371,4 +372,12 @@ def test_the_modules_can_be_joined(scripts: tuple[str, ...]) -> None:
 
 def test_every_asset_is_used() -> None:
     names = {file.name for file in resources.files("regard.explain").joinpath("page").iterdir()}
-    assert names == {*SCRIPTS, *SENTENCE_SCRIPTS, *PICTURE_SCRIPTS, *CAPTION_SCRIPTS, "report.html", "report.css"}
+    assert names == {
+        *SCRIPTS,
+        *SENTENCE_SCRIPTS,
+        *PICTURE_SCRIPTS,
+        *CAPTION_SCRIPTS,
+        *FAILURE_SCRIPTS,
+        "report.html",
+        "report.css",
+    }

@@ -9,7 +9,7 @@ from hostile import draw
 from hostile.verbs import Command, sound_commands
 
 KINDS = {
-    "translator": ("translate", "score", "align", "evaluate", "explain", "info", "resume"),
+    "translator": ("translate", "score", "align", "evaluate", "explain", "probe", "info", "resume"),
     "writer": ("generate", "info"),
     "classifier": ("classify", "info"),
 }

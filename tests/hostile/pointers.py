@@ -7,7 +7,7 @@ from random import Random
 from hostile import draw
 from hostile.verbs import Command, sound_commands
 
-READERS = ("translate", "resume", "score", "align", "evaluate", "explain", "ls", "info", "report", "compare")
+READERS = ("translate", "resume", "score", "align", "evaluate", "explain", "probe", "ls", "info", "report", "compare")
 
 
 def pointer(rng: Random, directory: Path) -> Command:

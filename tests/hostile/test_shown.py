@@ -40,7 +40,7 @@ def test_names_of_files_and_runs(server: Server, directory: Path) -> None:
     printed = {verb: is_escaped(command, server, directory) for verb, command in commands.items() if verb not in SLOW}
     showing = {verb for verb, text in printed.items() if ESCAPED in text}
     told = {"export", "import", "pull", "data convert", "data clean", "quantize"}  # which say what they have written
-    assert showing == {"resume", "compare", "sweep", "ls", "info", "report", "data check"} | told
+    assert showing == {"resume", "compare", "sweep", "ls", "info", "report", "probe", "data check"} | told
 
 
 def test_values_in_files(server: Server, directory: Path) -> None:

@@ -355,6 +355,9 @@ def sound_commands(
         "align": Command(("align", translator, *parallel)),
         "evaluate": Command(("evaluate", translator, "--src", source, "--ref", target, "--beam", "1"), **tables),
         "explain": Command(("explain", translator, "le chat dort", "--beam", "1"), **tables),
+        "probe": Command(
+            ("probe", translator, "--src", source, "--ref", target, "--beam", "1", "--most", "4"), **tables
+        ),
         "compare": Command(("compare", translator, "--resamples", "5"), **tables),
         "sweep": Command(("sweep", *parallel, "--out", out, "--dry-run", "--set", "model.layers=1,2"), **tables),
         "ls": Command(("ls", "."), **tables),

@@ -27,6 +27,7 @@ from regard.cli import (
     ls,
     merge,
     precision,
+    probe,
     quantize,
     report,
     resume,
@@ -73,6 +74,7 @@ app.command("score")(with_extensions(score.score))
 app.command("align")(with_extensions(align.align))
 app.command("evaluate")(with_extensions(evaluate.evaluate))
 app.command("explain")(with_extensions(explain.explain))
+app.command("probe")(with_extensions(probe.probe))
 app.command("compare")(with_extensions(compare.compare))
 app.command("sweep")(with_extensions(sweep.sweep))
 app.command("ls")(with_extensions(ls.ls))

@@ -4,7 +4,6 @@ Unlike the readers it does not stop at the first bad line. It keeps about 60 byt
 scores), never the text, and reads the corpus three times; a stream is copied first. It knows lines and characters, not tokens.
 """
 
-import hashlib
 import tempfile
 from array import array
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.check_report import CheckReport, Lengths, LineNumbers, SideReport
+from regard.data.check_report import CheckReport, LineNumbers, SideReport, lengths_of, text_hash
 from regard.data.cooccurrence import MOST_WORDS
 from regard.data.corpus_config import CorpusData
 from regard.data.entries import seekable_inputs
@@ -100,8 +99,8 @@ class _SideCollector:
             utf16=self.bytes.is_utf16,
             advice=self.bytes.advice,
             over_long=LineNumbers.of(_numbers(self.over_long)),
-            words=_lengths(_numbers(self.words), sound),
-            characters=_lengths(_numbers(self.characters), sound),
+            words=lengths_of(_numbers(self.words), sound),
+            characters=lengths_of(_numbers(self.characters), sound),
         )
 
 
@@ -163,9 +162,9 @@ class _Collector:
         for side, text in ((self.source, source), (self.target, target)):
             side.words.append(len(text.split()))
             side.characters.append(len(text))
-        self.pair_hashes.append(_hash(f"{source}\n{target}"))
-        self.source_hashes.append(_hash(source))
-        self.target_hashes.append(_hash(target))
+        self.pair_hashes.append(text_hash(f"{source}\n{target}"))
+        self.source_hashes.append(text_hash(source))
+        self.target_hashes.append(text_hash(target))
         if source == target:
             self.copies.append(number)
 
@@ -230,20 +229,3 @@ def _either(left: "array[int]", right: "array[int]") -> NDArray[np.integer[Any]]
 
 def _numbers(values: "array[int]") -> NDArray[np.integer[Any]]:
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
-
-
-def _lengths(lengths: NDArray[np.integer[Any]], lines: NDArray[np.integer[Any]]) -> Lengths:
-    if not len(lengths):
-        return Lengths()
-    where = int(lengths.argmax())
-    return Lengths(
-        mean=float(lengths.mean()),
-        median=float(np.median(lengths)),
-        percentile_95=float(np.percentile(lengths, 95)),
-        longest=int(lengths[where]),
-        longest_line=int(lines[where]),
-    )
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

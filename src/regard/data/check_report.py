@@ -1,5 +1,6 @@
 """The report of `regard data check`: what was found in a corpus, as JSON values and as text. It reads no files."""
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -126,7 +127,7 @@ class CheckReport:
             "pairs": self.pairs,
             "unequal": self.unequal,
             "usable": self.usable,
-            **asdict(self, dict_factory=_json_values),
+            **asdict(self, dict_factory=json_values),
         }
 
     def to_text(self) -> str:
@@ -212,6 +213,25 @@ class CheckReport:
         return f", but of {self.sound:,} pairs {', '.join(found)}: look at the lines above first"
 
 
-def _json_values(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+def json_values(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     """Fields of a report with lists in place of arrays."""
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields}
+
+
+def lengths_of(lengths: NDArray[np.integer[Any]], lines: NDArray[np.integer[Any]]) -> Lengths:
+    """The statistics of lengths; `lines`: the line number of each."""
+    if not len(lengths):
+        return Lengths()
+    where = int(lengths.argmax())
+    return Lengths(
+        mean=float(lengths.mean()),
+        median=float(np.median(lengths)),
+        percentile_95=float(np.percentile(lengths, 95)),
+        longest=int(lengths[where]),
+        longest_line=int(lines[where]),
+    )
+
+
+def text_hash(text: str) -> int:
+    """64 bits that stand for a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -60,7 +60,7 @@ def prepare_texts(
     assert data.texts, "a model of text needs a text"
     with _seekable(data, cache) as (texts, files):
         others = {role: path for role in OTHER_ROLES if (path := getattr(files, role)) is not None}
-        tiny = "valid_text" not in others and _is_tiny(texts)
+        tiny = "valid_text" not in others and is_tiny(texts)
         digests = {path: digest_of(path) for path in (*texts, *others.values())}
         own = [digests[path] for path in texts]
         key_parts = {
@@ -123,7 +123,7 @@ def _build(
     elif tiny:
         parts, names = {"train": everything, "valid": everything}, {"train": name, "valid": name}
     else:
-        cuts = [_last_tenth(path, digests, progress) for path in texts]
+        cuts = [last_tenth(path, digests, progress) for path in texts]
         split = list(zip(everything, cuts, strict=True))
         parts = {
             "train": [partial(_first, lines, cut) for lines, cut in split],
@@ -170,7 +170,7 @@ def _from(lines: LineReader, count: int) -> Iterator[str]:
     return islice(lines(), count, None)
 
 
-def _is_tiny(paths: Sequence[str]) -> bool:
+def is_tiny(paths: Sequence[str]) -> bool:
     """Whether texts have fewer than `TINY` characters together. It reads no more of them than that."""
     size = 0
     for line in chain.from_iterable(map(_lines, paths)):
@@ -180,7 +180,7 @@ def _is_tiny(paths: Sequence[str]) -> bool:
     return True
 
 
-def _last_tenth(path: str, digests: Digests, progress: PreparationListener | None) -> int:
+def last_tenth(path: str, digests: Digests = NO_DIGESTS, progress: PreparationListener | None = None) -> int:
     """The number of lines before the last tenth of a text. Both parts have a line that is not blank."""
     sizes = [len(line) + 1 if line.strip() else 0 for line in with_progress(_lines(path, digests), "reading", progress)]
     not_blank = [number for number, size in enumerate(sizes) if size]

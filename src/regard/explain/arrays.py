@@ -1,11 +1,13 @@
 """Arrays with named axes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Floats = npt.NDArray[np.float32]
 
@@ -22,7 +24,7 @@ class NamedArray:
             raise ValueError(f"an array of {self.values.ndim} dimensions cannot have the axes {self.axes}")
 
     @classmethod
-    def of(cls, values: Tensor, *axes: str) -> "NamedArray":
+    def of(cls, values: "Tensor", *axes: str) -> "NamedArray":
         """A copy of a tensor, with these axis names."""
         return cls(axes, values.detach().float().cpu().numpy().copy())
 
