@@ -85,7 +85,8 @@ def grown(tokenizer: Tokenizer, config: OneTextConfig, lines: Sequence[str]) -> 
         return CharTokenizer(listed, tokenizer.form, tokenizer.lowercase, control)
     assert isinstance(tokenizer, SubwordTokenizer), "a learned tokeniser is of words, characters or subwords"
     pieces = new_pieces(tokenizer, words, count, config.character_coverage)
-    model = _model_with(tokenizer, pieces, reserved)
+    total = sum(count * len(_symbols(tokenizer, word, frozenset())) for word, count in words.items())
+    model = _model_with(tokenizer, pieces, reserved, total)
     return SubwordTokenizer(model, tokenizer.kind, tokenizer.form, tokenizer.lowercase, control)
 
 
@@ -196,8 +197,11 @@ def _lacking_characters(tokenizer: Tokenizer, words: Mapping[str, int]) -> dict[
     return dict(counts)
 
 
-def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserved: Sequence[str]) -> bytes:
-    """The sentencepiece model with these pieces behind its own, and reserved ones behind its reserved ones."""
+def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserved: Sequence[str], total: int) -> bytes:
+    """The sentencepiece model with these pieces behind its own, and reserved ones behind its reserved ones.
+
+    total: the symbols of the new text, as it was cut before.
+    """
     import sentencepiece
 
     [model] = tokenizer.files().values()
@@ -205,7 +209,6 @@ def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserve
     scores = {piece: processor.get_score(index) for index, piece in enumerate(tokenizer.vocabulary.pieces[:-1])}
     added: list[tuple[str, float]] = []
     lowest = min(scores.values())
-    total = sum(piece.times for piece in pieces) or 1
     for number, piece in enumerate(pieces, 1):
         if tokenizer.kind == "bpe":  # scores are the order of merging: after all that are there
             score = lowest - number
