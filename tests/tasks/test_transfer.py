@@ -199,6 +199,10 @@ def test_what_cannot_be_taken_is_refused_by_name(home: Home) -> None:
         assert complaint(home.values("mask", "classify", model={"kind": kind})) == (
             f"model.kind = '{kind}': {mask} is a model of kind 'encoder', which has nothing in common with it; leave it out"
         )
+    assert complaint(home.values("two", "translate", model={"kind": "prefix"})) == (
+        f"model.kind = 'prefix' has one table for both languages, and {home.base('two')} has two vocabularies (text.joint = false); "
+        "leave it out, or start from a model with one vocabulary"
+    )
     bag = home.base("bag")
     assert complaint(home.values("bag", "generate")) == (
         f"train.start = '{bag}': a bag of words, which has nothing but a weight for each word and label; "
