@@ -135,6 +135,17 @@ def test_new_characters_get_pieces_first_but_not_all_of_them() -> None:
     assert "ü" not in "".join(piece.text for piece in few)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_occurs_once_gets_no_piece(kind: str) -> None:
+    base = learn(config(kind), OLD)
+    after = grown(base, config(kind, grow=30), ["ñ twice", "twice ö ö"])
+    added = {piece.removeprefix("▁") for piece in after.vocabulary.pieces} - {
+        piece.removeprefix("▁") for piece in base.vocabulary.pieces
+    }
+    assert "ö" in added
+    assert not any("ñ" in piece for piece in added)
+
+
 def test_a_piece_is_spelled_as_it_was_before() -> None:
     tokenizer = learn(config("bpe"), OLD)
     assert spelled(tokenizer, "▁lowtower") == tokenizer.encode("lowtower")

@@ -76,7 +76,8 @@ def grown(tokenizer: Tokenizer, config: OneTextConfig, lines: Sequence[str]) -> 
     control = [*tokenizer.vocabulary.reserved.names, *reserved]
     count = config.grow or 0
     if isinstance(tokenizer, WordTokenizer):
-        lacking = sorted((word for word in words if SPACE_MARK + word not in tokenizer.vocabulary), key=_by(words))
+        often = (word for word, count in words.items() if count >= LEAST)
+        lacking = sorted((word for word in often if SPACE_MARK + word not in tokenizer.vocabulary), key=_by(words))
         listed = [piece.removeprefix(SPACE_MARK) for piece in _texts(tokenizer)] + lacking[:count]
         return WordTokenizer(listed, tokenizer.form, tokenizer.lowercase, control)
     if isinstance(tokenizer, CharTokenizer):
@@ -188,13 +189,13 @@ def _symbols(tokenizer: Tokenizer, word: str, characters: frozenset[str]) -> lis
 
 
 def _lacking_characters(tokenizer: Tokenizer, words: Mapping[str, int]) -> dict[str, int]:
-    """The characters of the words that have no piece, and how often each occurs."""
+    """The characters of the words that have no piece, and how often each occurs, if it is often enough."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:
             if character not in tokenizer.vocabulary and character != RESERVED_BLOCK:
                 counts[character] += count
-    return dict(counts)
+    return {character: count for character, count in counts.items() if count >= LEAST}
 
 
 def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserved: Sequence[str], total: int) -> bytes:
