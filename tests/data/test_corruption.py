@@ -268,7 +268,9 @@ class TestDenoising:
         vocabulary = Vocabulary([END, UNKNOWN, *BYTE_PIECES, *pieces, PAD])
         denoising = DenoiseObjective(infilling=0.0, permutation=1.0).corrupter(vocabulary)
         yes, no, mark, well, stop = vocabulary.ids_of(pieces)
-        orders = {tuple(denoising(np.array([yes, no, mark, well, stop]), generator(n)).source.tolist()) for n in range(40)}
+        orders = {
+            tuple(denoising(np.array([yes, no, mark, well, stop]), generator(n)).source.tolist()) for n in range(40)
+        }
         assert orders == {tuple(chain(*order)) for order in permutations([(yes,), (no, mark), (well, stop)])}
         found = {tuple(denoising(np.array([yes, no, yes, no]), generator(n)).source.tolist()) for n in range(60)}
         assert len(found) == 6, "of four sentences, two and two alike"

@@ -168,7 +168,9 @@ def test_an_untied_output_starts_as_the_tied_one_of_the_base(home: Home, start: 
 def test_parts_that_the_base_has_not_cannot_be_frozen(home: Home, tmp_path: Path) -> None:
     for task, part in (("classify", "head"), ("translate", "norm")):
         values = home.values("mask", task, train={"freeze": ["embedding", part]})
-        with pytest.raises(RegardError, match=f"train.freeze names '{part}', but .* is new: the base has nothing") as caught:
+        with pytest.raises(
+            RegardError, match=f"train.freeze names '{part}', but .* is new: the base has nothing"
+        ) as caught:
             run(values, tmp_path / task)
         assert "\n" not in str(caught.value)
         assert not (tmp_path / task / "config.json").exists()

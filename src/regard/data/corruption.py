@@ -133,9 +133,7 @@ class Denoising:
     def __call__(self, ids: Ids, generator: Generator) -> Corrupted:
         source = ids
         if self.permutation > 0 and generator.random() < self.permutation:
-            source = permuted(
-                source, self.pieces.ends_sentence[source], self.pieces.whole_sentence[source], generator
-            )
+            source = permuted(source, self.pieces.ends_sentence[source], self.pieces.whole_sentence[source], generator)
         if self.deletion > 0:
             source = self._deleted(source, generator)
         if self.infilling > 0:

@@ -183,7 +183,9 @@ class Transfer:
         }
 
     def _notes_on_vocabulary(self) -> Iterator[str]:
-        grown = {TABLES[name]: (name, pieces) for name in self.taken if name in TABLES and (pieces := self._new_pieces(name))}
+        grown = {
+            TABLES[name]: (name, pieces) for name in self.taken if name in TABLES and (pieces := self._new_pieces(name))
+        }
         joint = self._ours.tokenizers.joint
         for side, (name, pieces) in list(grown.items())[: 1 if joint else None]:
             before = len(self._theirs.tokenizer(self.taken[name]).vocabulary)
@@ -245,7 +247,9 @@ class Transfer:
         ours, theirs = self._ours.tokenizer(name), self._theirs.tokenizer(source)
         table = name in TABLES
         pads = not table or self._ours.keeps_pad(name) == self._theirs.keeps_pad(source)
-        same_shape = self._ours.shapes[name] == self._theirs.shapes[source]  # a tied output has a row for padding, another none
+        same_shape = (
+            self._ours.shapes[name] == self._theirs.shapes[source]
+        )  # a tied output has a row for padding, another none
         if ours.vocabulary == theirs.vocabulary and pads and same_shape:
             return None
         rows: list[Row] = [_row(piece, ours, theirs) for piece in ours.vocabulary.pieces[:-1]]
