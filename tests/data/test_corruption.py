@@ -247,19 +247,33 @@ class TestDenoising:
         sentences = [[*ids(1, 2), STOP], [*ids(3), STOP], [*ids(4, 5)]]
         orders = set()
         for seed in range(50):
-            found = permuted(row, row == STOP, generator(seed)).tolist()
+            found = permuted(row, row == STOP, np.zeros_like(row, dtype=bool), generator(seed)).tolist()
             parts = sorted(sentences, key=lambda part: found.index(part[0]))
             assert found == [token for part in parts for token in part]
             orders.add(tuple(found))
         assert len(orders) == 6
-        assert permuted(ids(1, 2), np.array([False, True]), generator()).tolist() == ids(1, 2).tolist()
+        none = np.array([False, False])
+        assert permuted(ids(1, 2), np.array([False, True]), none, generator()).tolist() == ids(1, 2).tolist()
 
     def test_several_marks_end_one_sentence(self):
         """`a ... b . c` has the three sentences `a ...`, `b .` and `c`."""
         row, ends = ids(1, 8, 8, 8, 2, 9, 3), np.array([0, 1, 1, 1, 0, 1, 0], dtype=bool)
         parts = [ids(1, 8, 8, 8).tolist(), ids(2, 9).tolist(), ids(3).tolist()]
-        found = {tuple(permuted(row, ends, generator(seed)).tolist()) for seed in range(40)}
+        found = {tuple(permuted(row, ends, ends & False, generator(seed)).tolist()) for seed in range(40)}
         assert found == {tuple(chain(*order)) for order in permutations(parts)}
+
+    def test_a_sentence_of_one_piece_is_one(self):
+        """`▁Yes. ▁No. ▁! ▁well .` has the sentences `▁Yes.`, `▁No. ▁!` and `▁well .`: marks alone are none."""
+        pieces = ["▁Yes.", "▁No.", "▁!", "▁well", "."]
+        vocabulary = Vocabulary([END, UNKNOWN, *BYTE_PIECES, *pieces, PAD])
+        denoising = DenoiseObjective(infilling=0.0, permutation=1.0).corrupter(vocabulary)
+        yes, no, mark, well, stop = vocabulary.ids_of(pieces)
+        orders = {
+            tuple(denoising(np.array([yes, no, mark, well, stop]), generator(n)).source.tolist()) for n in range(40)
+        }
+        assert orders == {tuple(chain(*order)) for order in permutations([(yes,), (no, mark), (well, stop)])}
+        found = {tuple(denoising(np.array([yes, no, yes, no]), generator(n)).source.tolist()) for n in range(60)}
+        assert len(found) == 6, "of four sentences, two and two alike"
 
     def test_nothing_reserved_is_corrupted(self):
         denoising = DenoiseObjective(infilling=0.9, deletion=0.5).corrupter(VOCABULARY)

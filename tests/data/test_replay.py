@@ -107,6 +107,17 @@ def test_nothing_of_the_old_text_is_held_out(tmp_path: Path) -> None:
     assert plain.valid_pairs == prepared.valid_pairs
 
 
+def test_a_vocabulary_does_not_grow_by_replayed_text(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.tsv", [f"älter {number}	ölder {number}" for number in range(30)])
+    base = prepare(pair_data(tmp_path, test_src=old, test_tgt=old), TextConfig(kind="char"), tmp_path / "cache")
+    more = [f"neu {number}q	new {number}q" for number in range(60)]
+    data = pair_data(tmp_path, pairs=old).model_copy(update={"pairs": write(tmp_path / "more.tsv", more)})
+    grown = prepare(data, TextConfig(kind="char", grow=9), tmp_path / "cache", base_tokenizers=base.tokenizers)
+    added = set(grown.tokenizers.source.vocabulary.pieces) - set(base.tokenizers.source.vocabulary.pieces)
+    assert added == {"q"}
+    assert len(grown.parts) == 2
+
+
 def test_an_empty_replay_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"old\.tsv: no sentence pairs to train on in 0 lines"):
         prepare(pair_data(tmp_path, pairs=write(tmp_path / "old.tsv", [])), TextConfig(kind="char"), tmp_path / "cache")

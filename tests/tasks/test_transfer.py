@@ -155,6 +155,27 @@ def test_blocks_that_the_base_has_not_are_new_and_others_left_out(home: Home) ->
     assert "left out: encoder.1" in "\n".join(lower.notes())
 
 
+@pytest.mark.parametrize(("start", "task"), [("mask", "generate"), ("language", "translate"), ("gru", "generate")])
+def test_an_untied_output_starts_as_the_tied_one_of_the_base(home: Home, start: str, task: str) -> None:
+    network, transfer, base = home.started(start, task, model={"tie": False})
+    name = "source.embedding.weight" if start == "mask" else "target.embedding.weight"
+    assert transfer.taken["output"] == name
+    output = network.state_dict()["output"]
+    assert torch.equal(output, base.state_dict()[name][:-1])
+    assert transfer.record()["new_pieces"] == {}
+
+
+def test_parts_that_the_base_has_not_cannot_be_frozen(home: Home, tmp_path: Path) -> None:
+    for task, part in (("classify", "head"), ("translate", "norm")):
+        values = home.values("mask", task, train={"freeze": ["embedding", part]})
+        with pytest.raises(
+            RegardError, match=f"train.freeze names '{part}', but .* is new: the base has nothing"
+        ) as caught:
+            run(values, tmp_path / task)
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / task / "config.json").exists()
+
+
 def test_the_base_fills_the_settings(home: Home) -> None:
     settings = run_settings(home.values("mask", "translate"))
     assert settings.model.model_dump()["norm_kind"] == "rms"
@@ -199,6 +220,10 @@ def test_what_cannot_be_taken_is_refused_by_name(home: Home) -> None:
         assert complaint(home.values("mask", "classify", model={"kind": kind})) == (
             f"model.kind = '{kind}': {mask} is a model of kind 'encoder', which has nothing in common with it; leave it out"
         )
+    assert complaint(home.values("two", "translate", model={"kind": "prefix"})) == (
+        f"model.kind = 'prefix' has one table for both languages, and {home.base('two')} has two vocabularies (text.joint = false); "
+        "leave it out, or start from a model with one vocabulary"
+    )
     bag = home.base("bag")
     assert complaint(home.values("bag", "generate")) == (
         f"train.start = '{bag}': a bag of words, which has nothing but a weight for each word and label; "

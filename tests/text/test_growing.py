@@ -94,6 +94,37 @@ def test_the_most_frequent_pair_is_merged_first_and_rare_ones_never() -> None:
     assert new_pieces(tokenizer, words, 0) == []
 
 
+def scores(tokenizer: Any) -> dict[str, float]:
+    import sentencepiece
+
+    [model] = tokenizer.files().values()
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    return {piece: processor.get_score(index) for index, piece in enumerate(tokenizer.vocabulary.pieces[:-1])}
+
+
+def test_the_score_of_a_unigram_piece_is_the_logarithm_of_its_share_of_the_text() -> None:
+    base = learn(config("unigram"), OLD)
+    own = scores(grown(base, config("unigram", grow=5), ["zq zq zq zz"] * 4))
+    # ▁ z q thrice and ▁ z z once: 12 symbols a line, of which z 5, q 3, ▁z 4, ▁zq 3, and ▁zz 1
+    shares = {"z": 5 / 12, "q": 3 / 12, "▁z": 4 / 12, "▁zq": 3 / 12}
+    assert {piece: own[piece] for piece in shares} == pytest.approx(
+        {piece: np.log(share) for piece, share in shares.items()}, abs=1e-6
+    )
+    assert own["▁zz"] == pytest.approx(own["▁z"] + own["z"] + 0.1, abs=1e-6), "log 1/12 is less than its parts"
+
+
+def test_rare_new_pieces_of_a_unigram_model_do_not_recut_old_words() -> None:
+    frequent, rare = "kd ld md nd kd ld md nd", "abcd abe abf abg kcd lcd mcd ncd"
+    old = ([frequent] * 40 + [rare] * 2) * 5
+    before = learn(config("unigram"), old)
+    after = grown(before, config("unigram", grow=8), [frequent] * 200 + ["ab ad ocd ocd"] * 3)
+    assert {"▁ab", "cd"} <= set(after.vocabulary.pieces)
+    for word in count_words(old):
+        assert [after.vocabulary.piece(i) for i in after.encode(word)] == [
+            before.vocabulary.piece(i) for i in before.encode(word)
+        ]
+
+
 def test_new_characters_get_pieces_first_but_not_all_of_them() -> None:
     tokenizer = learn(config("bpe"), OLD)
     assert isinstance(tokenizer, SubwordTokenizer)
@@ -102,6 +133,17 @@ def test_new_characters_get_pieces_first_but_not_all_of_them() -> None:
     few = new_pieces(tokenizer, count_words(["äöü äö ä"] * 3), 2)
     assert [piece.text for piece in few][:1] == ["ä"]
     assert "ü" not in "".join(piece.text for piece in few)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_occurs_once_gets_no_piece(kind: str) -> None:
+    base = learn(config(kind), OLD)
+    after = grown(base, config(kind, grow=30), ["ñ twice", "twice ö ö"])
+    added = {piece.removeprefix("▁") for piece in after.vocabulary.pieces} - {
+        piece.removeprefix("▁") for piece in base.vocabulary.pieces
+    }
+    assert "ö" in added
+    assert not any("ñ" in piece for piece in added)
 
 
 def test_a_piece_is_spelled_as_it_was_before() -> None:

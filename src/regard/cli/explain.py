@@ -52,7 +52,7 @@ def explain(
 ) -> None:
     """Show where a model looks while it translates a sentence, or classifies or describes a picture, and why it said what it said.
 
-    Of a language model or a classifier: what each layer makes of a text, by attention weights, gates, filters and gradients.
+    Of a language, classifying or masked model: what each layer makes of a text, by attention weights, gates, filters and gradients.
     """
     from regard.activity import activity
     from regard.cli.streams import open_output, print_status

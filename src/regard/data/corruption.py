@@ -58,6 +58,8 @@ class Pieces:
     """[V] the pieces that begin a word."""
     ends_sentence: Flags
     """[V] the pieces that end a sentence or a line."""
+    whole_sentence: Flags
+    """[V] those of them that are a sentence by themselves: they begin a word, and are not only marks, as `▁Yes.` is."""
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> "Pieces":
@@ -66,14 +68,18 @@ class Pieces:
         special[list(vocabulary.special)] = True
         texts = [vocabulary.spelling(index) for index in range(len(vocabulary))]
         reserved = vocabulary.reserved
+        starts_word = np.array([text.startswith((SPACE_MARK, " ")) for text in texts])
+        ends_sentence = np.array([text.endswith(SENTENCE_ENDS) for text in texts])
+        marks = SPACE_MARK + " " + "".join(SENTENCE_ENDS)
         return cls(
             mask=-1 if reserved.mask is None else reserved.mask,
             sentinels=np.array(reserved.sentinels, dtype=np.int64),
             pad=vocabulary.pad,
             special=special,
             ordinary=np.flatnonzero(~special),
-            starts_word=np.array([text.startswith((SPACE_MARK, " ")) for text in texts]),
-            ends_sentence=np.array([text.endswith(SENTENCE_ENDS) for text in texts]),
+            starts_word=starts_word,
+            ends_sentence=ends_sentence,
+            whole_sentence=starts_word & ends_sentence & np.array([bool(text.strip(marks)) for text in texts]),
         )
 
 
@@ -127,7 +133,7 @@ class Denoising:
     def __call__(self, ids: Ids, generator: Generator) -> Corrupted:
         source = ids
         if self.permutation > 0 and generator.random() < self.permutation:
-            source = permuted(source, self.pieces.ends_sentence[source], generator)
+            source = permuted(source, self.pieces.ends_sentence[source], self.pieces.whole_sentence[source], generator)
         if self.deletion > 0:
             source = self._deleted(source, generator)
         if self.infilling > 0:
@@ -193,9 +199,12 @@ class Splitting:
         return np.maximum(tokens - 1, 0), np.maximum(tokens - 1, 1)
 
 
-def permuted(ids: Ids, ends: Flags, generator: Generator) -> Ids:
-    """The sentences of a text in random order. ends [N]: tokens that end one, of which several in a row, as `...`, end one together."""
-    segments = np.split(ids, np.flatnonzero(ends[:-1] & ~ends[1:]) + 1)
+def permuted(ids: Ids, ends: Flags, whole: Flags, generator: Generator) -> Ids:
+    """The sentences of a text in random order.
+
+    ends [N]: tokens that end a sentence; several in a row, as `...`, end one together. whole [N]: those that are a sentence by themselves.
+    """
+    segments = np.split(ids, np.flatnonzero(ends[:-1] & (~ends[1:] | whole[1:])) + 1)
     return np.concatenate([segments[number] for number in generator.permutation(len(segments))])
 
 

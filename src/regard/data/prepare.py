@@ -153,7 +153,8 @@ def _build(
     _require_pairs(training, inputs, data.max_length)
 
     def pairs() -> Iterator[tuple[str, str]]:
-        return (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
+        read = training.numbered(replayed=base_tokenizers is None)  # a vocabulary grows by what is new
+        return (pair for _, pair in with_progress(read, "learning the vocabulary", progress))
 
     tokenizers = tokenizers_of_pairs(base_tokenizers, text, pairs) if base_tokenizers else learn_pair(text, pairs)
     save_tokenizers(tokenizers, staging / "tokenizers")
@@ -202,11 +203,13 @@ class _Training:
         self.held_texts = frozenset(pair for _, pair in held)
         self.held_out = self.duplicates = 0
 
-    def numbered(self) -> Iterator[NumberedPair]:
-        """The pairs with their line numbers, which are counted through all corpora."""
+    def numbered(self, *, replayed: bool = True) -> Iterator[NumberedPair]:
+        """The pairs with their line numbers, which are counted through all corpora; on request without replayed ones, which are last."""
         self.held_out = self.duplicates = line = 0
         self.lines = []
         for corpus in self.corpora:
+            if corpus.share is not None and not replayed:
+                continue
             before = line
             for line, pair in enumerate(corpus.pairs(), before + 1):
                 if line in self.held_lines:

@@ -184,7 +184,9 @@ class Explanation:
     attribution: Attribution | None = None
     what_if: Sequence[WhatIf] = ()
     structure: Structure | None = None
-    task: str = "translate"  # or generate, where the target is the text itself, or classify, where it is the label
+    task: str = (
+        "translate"  # or generate: the target is the text itself; classify: the label; pretrain: a piece for each gap
+    )
 
     def __repr__(self) -> str:
         """The sentence pair, its log-probability and the parts, in two lines."""

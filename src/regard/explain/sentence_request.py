@@ -1,4 +1,4 @@
-"""`regard explain` for translators, language models and classifiers of texts: its checks, its remarks and its lines."""
+"""`regard explain` for translators, language models, classifiers of texts and masked models: its checks, its remarks and its lines."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +22,8 @@ CHANGES: dict[str, Callable[[str], Change]] = {
     "without": lambda head: Change(head=parse_head(head)),
 }
 """Option -> the change of the sentence or the network that one value of it means."""
+GAP_PIECES = 5
+"""Pieces that the text form shows for a gap."""
 
 
 def explain_sentence(
@@ -94,12 +96,23 @@ def sentence_text(explanation: Explanation) -> str:
             weight = alignment.weights[target][source]
             words = f"{shown(alignment.target_words[target])}\t{shown(alignment.source_words[source])}"
             lines.append(f"{words}\t{weight:.3f}\t{method}")
+    if explanation.task == "pretrain":
+        lines += [_candidates(explanation, gap) for gap in range(len(explanation.outputs.tokens))]
     lines += [_mixing(layer) for layer in explanation.mixing]
     lines += [
         f"{shown(changed.name)}\t{shown(changed.text)}\tlog-probability {changed.logprob:.4f}"
         for changed in explanation.what_if
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _candidates(explanation: Explanation, gap: int) -> str:
+    """One line on the most probable pieces of a gap."""
+    outputs = explanation.outputs
+    pairs = zip(outputs.tokens[gap], outputs.probabilities.values[gap], strict=True)
+    return "\t".join(
+        [f"gap {gap + 1}", *(f"{shown(piece)} {probability:.3f}" for piece, probability in list(pairs)[:GAP_PIECES])]
+    )
 
 
 def _mixing(layer: LayerMixing) -> str:

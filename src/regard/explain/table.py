@@ -38,6 +38,7 @@ EXPLAINERS: dict[str, Callable[..., Any]] = {
     "translate": explain,
     "generate": explain_text,
     "classify": explain_text,
+    "pretrain": explain_text,
     "classify_images": explain_picture,
     "caption": explain_caption,
 }
@@ -63,6 +64,7 @@ VERB: dict[str, Explaining] = {
     ),
     "generate": _TEXT,
     "classify": _TEXT,
+    "pretrain": _TEXT,
     "classify_images": Explaining(
         _explain_picture,
         write_picture_explanations,

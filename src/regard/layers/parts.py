@@ -1,5 +1,6 @@
-"""The parts of a network that a weight belongs to, by the modules that own it: attention, feed-forward, norms. No names are matched.
+"""The parts of a network that a weight belongs to: attention, feed-forward, norms and so on by the class of the module that owns it.
 
+Names are matched in two cases: a vector `bias*` is a bias, and `output`, `output_bias` or `bias` of the network itself are of its output.
 `train.lora.modules` and `train.lora.whole` name these parts.
 """
 

@@ -65,7 +65,7 @@ def filled_settings(task: str, wanted: tuple[str, type[ModelConfig]], base: Open
     kind, network = wanted
     text = base.config.settles(base.codecs).get("text", {})
     fields = getattr(TASKS[task].run.model_fields["text"].annotation, "model_fields", {})
-    single = {"joint": True} if "joint" in fields else {}
+    single = {"joint": True} if "joint" in fields and (task != base.config.task or base.tokenizers.joint) else {}
     return {
         "task": task,
         "text": {**{name: value for name, value in text.items() if name in fields}, **single},
@@ -94,6 +94,12 @@ def refuse_unfit(
         own = getattr(model, "kind", type(model).__name__)
         raise ConfigError(
             f"model.kind = {wanted[0]!r}: {start} is a model of kind {own!r}, which has nothing in common with it; leave it out"
+        )
+    two = task == base.config.task and not base.tokenizers.joint
+    if two and wanted is not None and issubclass(wanted[1], PrefixConfig):
+        raise ConfigError(
+            f"model.kind = {wanted[0]!r} has one table for both languages, and {start} has two vocabularies (text.joint = false); "
+            "leave it out, or start from a model with one vocabulary"
         )
     table = values.get("model")
     preset = table.get("preset") if isinstance(table, Mapping) else None

@@ -1,4 +1,4 @@
-"""`Explainable`: the part that language models and classifiers share, so that one text can be explained.
+"""`Explainable`: the part that language models, classifiers and pretrained models share, so that one text can be explained.
 
 The explainer is handed in by `regard.load`, because this room knows nothing of `explain/`.
 """

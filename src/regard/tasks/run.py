@@ -61,7 +61,7 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
             return Run(out, "finished", read_json(out / METRICS_FILE), None, None)
         objective = task.objective(settings, base, _preparation_listener(listeners))
         transfer = transfer_of(objective, base)
-        _check_frozen(settings, objective)
+        _check_frozen(settings, objective, transfer)
         _refuse_adapter(settings, transfer)
         write_whole(out / CONFIG, to_json(stored_settings(settings)))
         if transfer is not None:
@@ -85,15 +85,15 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
     return {"format": FORMAT, **settings.model_dump(mode="json"), "extensions": used}
 
 
-def _check_frozen(settings: RunSettings, objective: Trained | Fitted) -> None:
-    """Refuse parts to freeze that the network has not, before anything is written."""
+def _check_frozen(settings: RunSettings, objective: Trained | Fitted, transfer: Transfer | None) -> None:
+    """Refuse parts to freeze that the network has not, or that its base has not, before anything is written."""
     if not settings.train.freeze:
         return
     if is_fitted(objective):
         raise ConfigError(
             f"train.freeze = {list(settings.train.freeze)}: a model that is counted has no weights; leave it out"
         )
-    freeze(meta_network(objective.bundle), settings.train.freeze)
+    freeze(meta_network(objective.bundle), settings.train.freeze, () if transfer is None else transfer.new)
 
 
 def _refuse_adapter(settings: RunSettings, transfer: Transfer | None) -> None:

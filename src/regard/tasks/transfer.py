@@ -92,6 +92,11 @@ class _Network:
     def classifies(self) -> bool:
         return isinstance(self.module, ClassifierNetwork)
 
+    @property
+    def tied_output(self) -> Sequence[str]:
+        """The embedding that is the output too: that of the target, else of the source."""
+        return [name for name in reversed(TABLES) if name in self.shapes][:1]
+
     def has(self, stack: str) -> bool:
         return any(name.startswith(f"{stack}.") for name in self.tensors)
 
@@ -178,11 +183,15 @@ class Transfer:
         }
 
     def _notes_on_vocabulary(self) -> Iterator[str]:
-        grown = [(name, pieces) for name in self.taken if name in TABLES and (pieces := self._new_pieces(name))]
-        for name, pieces in grown:
+        grown = {
+            TABLES[name]: (name, pieces) for name in self.taken if name in TABLES and (pieces := self._new_pieces(name))
+        }
+        joint = self._ours.tokenizers.joint
+        for side, (name, pieces) in list(grown.items())[: 1 if joint else None]:
             before = len(self._theirs.tokenizer(self.taken[name]).vocabulary)
             unit = "piece" if len(pieces) == 1 else "pieces"
-            yield f"its vocabulary of {before:,} grows by {len(pieces):,} {unit}, to {before + len(pieces):,}"
+            which = "vocabulary" if joint else f"vocabulary of the {side}"
+            yield f"its {which} of {before:,} grows by {len(pieces):,} {unit}, to {before + len(pieces):,}"
 
     def _new_pieces(self, name: str) -> list[str]:
         """The pieces of a tensor's rows that the base has not."""
@@ -217,6 +226,8 @@ class Transfer:
         if name in OUTPUTS:
             if ours.classifies == theirs.classifies and (not ours.classifies or ours.labels == theirs.labels):
                 yield name
+            if name == OUTPUTS[0] and not (ours.classifies or theirs.classifies) and name not in theirs.shapes:
+                yield from theirs.tied_output
             return
         yield name
         if _is_in(name, READING) and not theirs.has("encoder"):
@@ -236,7 +247,10 @@ class Transfer:
         ours, theirs = self._ours.tokenizer(name), self._theirs.tokenizer(source)
         table = name in TABLES
         pads = not table or self._ours.keeps_pad(name) == self._theirs.keeps_pad(source)
-        if ours.vocabulary == theirs.vocabulary and pads:
+        same_shape = (
+            self._ours.shapes[name] == self._theirs.shapes[source]
+        )  # a tied output has a row for padding, another none
+        if ours.vocabulary == theirs.vocabulary and pads and same_shape:
             return None
         rows: list[Row] = [_row(piece, ours, theirs) for piece in ours.vocabulary.pieces[:-1]]
         return [*rows, theirs.vocabulary.pad if pads else None]

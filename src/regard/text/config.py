@@ -11,6 +11,8 @@ from regard.text.reserved import ReservedConfig
 Kind = Literal["bpe", "unigram", "word", "char", "sentencepiece", "byte_bpe", "wordpiece"]
 LEARNED: tuple[Kind, ...] = ("bpe", "unigram", "word", "char")
 """The kinds that are learned from text. The others come with a model that was imported."""
+GROWTH = 2
+"""The version of growing (`text/growing.py`): raise it when its output changes, or what it reads."""
 
 
 class OneTextConfig(Settings):
@@ -35,7 +37,8 @@ class OneTextConfig(Settings):
     def key(self, *unused: str) -> dict[str, Any]:
         """What tells one encoding of a text from another. `unused`: settings that the caller does not use."""
         nothing = [*(() if self.reserved.names else ("reserved",)), *(() if self.grow is not None else ("grow",))]
-        return self.model_dump(mode="json", exclude={*unused, *nothing})
+        growth = {} if self.grow is None else {"growth": GROWTH}
+        return {**self.model_dump(mode="json", exclude={*unused, *nothing}), **growth}
 
 
 class TextConfig(OneTextConfig):

@@ -76,7 +76,8 @@ def grown(tokenizer: Tokenizer, config: OneTextConfig, lines: Sequence[str]) -> 
     control = [*tokenizer.vocabulary.reserved.names, *reserved]
     count = config.grow or 0
     if isinstance(tokenizer, WordTokenizer):
-        lacking = sorted((word for word in words if SPACE_MARK + word not in tokenizer.vocabulary), key=_by(words))
+        often = (word for word, count in words.items() if count >= LEAST)
+        lacking = sorted((word for word in often if SPACE_MARK + word not in tokenizer.vocabulary), key=_by(words))
         listed = [piece.removeprefix(SPACE_MARK) for piece in _texts(tokenizer)] + lacking[:count]
         return WordTokenizer(listed, tokenizer.form, tokenizer.lowercase, control)
     if isinstance(tokenizer, CharTokenizer):
@@ -85,7 +86,8 @@ def grown(tokenizer: Tokenizer, config: OneTextConfig, lines: Sequence[str]) -> 
         return CharTokenizer(listed, tokenizer.form, tokenizer.lowercase, control)
     assert isinstance(tokenizer, SubwordTokenizer), "a learned tokeniser is of words, characters or subwords"
     pieces = new_pieces(tokenizer, words, count, config.character_coverage)
-    model = _model_with(tokenizer, pieces, reserved)
+    total = sum(count * len(_symbols(tokenizer, word, frozenset())) for word, count in words.items())
+    model = _model_with(tokenizer, pieces, reserved, total)
     return SubwordTokenizer(model, tokenizer.kind, tokenizer.form, tokenizer.lowercase, control)
 
 
@@ -187,17 +189,20 @@ def _symbols(tokenizer: Tokenizer, word: str, characters: frozenset[str]) -> lis
 
 
 def _lacking_characters(tokenizer: Tokenizer, words: Mapping[str, int]) -> dict[str, int]:
-    """The characters of the words that have no piece, and how often each occurs."""
+    """The characters of the words that have no piece, and how often each occurs, if it is often enough."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:
             if character not in tokenizer.vocabulary and character != RESERVED_BLOCK:
                 counts[character] += count
-    return dict(counts)
+    return {character: count for character, count in counts.items() if count >= LEAST}
 
 
-def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserved: Sequence[str]) -> bytes:
-    """The sentencepiece model with these pieces behind its own, and reserved ones behind its reserved ones."""
+def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserved: Sequence[str], total: int) -> bytes:
+    """The sentencepiece model with these pieces behind its own, and reserved ones behind its reserved ones.
+
+    total: the symbols of the new text, as it was cut before.
+    """
     import sentencepiece
 
     [model] = tokenizer.files().values()
@@ -205,7 +210,6 @@ def _model_with(tokenizer: SubwordTokenizer, pieces: Sequence[NewPiece], reserve
     scores = {piece: processor.get_score(index) for index, piece in enumerate(tokenizer.vocabulary.pieces[:-1])}
     added: list[tuple[str, float]] = []
     lowest = min(scores.values())
-    total = sum(piece.times for piece in pieces) or 1
     for number, piece in enumerate(pieces, 1):
         if tokenizer.kind == "bpe":  # scores are the order of merging: after all that are there
             score = lowest - number

@@ -4,7 +4,7 @@ A weight may have several names: a joint vocabulary has one embedding for both l
 if a part names it under any of them. Frozen weights have no gradient and no memory in the optimiser. Dropout acts on frozen parts too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from torch import nn
 
@@ -36,14 +36,23 @@ def block_of(name: str) -> tuple[str, int] | None:
     return (stack, int(number)) if number.isdigit() else None
 
 
-def freeze(network: nn.Module, parts: Sequence[str]) -> None:
-    """Freeze these parts. A `ConfigError` refuses a part that the network has not, and a network of which nothing is left to train."""
+def freeze(network: nn.Module, parts: Sequence[str], new: Collection[str] = ()) -> None:
+    """Freeze these parts. A `ConfigError` refuses a part that the network has not, and a network of which nothing is left to train.
+
+    new: the weights that were not taken from a base. They are random, and freezing them is refused too.
+    """
     names = _names(network)
     in_norms = _in_norms(network)
     for part in parts:
         matching = [one for one, own in names.items() if _is_named(part, own, in_norms)]
         if not matching:
             raise ConfigError(_complaint(part, names, in_norms))
+        random = [name for parameter in matching for name in names[parameter] if name in new]
+        if random:
+            raise ConfigError(
+                f"train.freeze names {part!r}, but {random[0]} is new: the base has nothing for it, and it would stay random; "
+                "leave it out, or name parts that are taken"
+            )
         for parameter in matching:
             parameter.requires_grad_(False)
     if parts and not trained_parameters(network):

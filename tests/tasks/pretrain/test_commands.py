@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import regard
 from cli.conftest import _command as command
 from regard.tasks.pretrain.filler import Filler
 from tasks.pretrain.conftest import SENTENCES
@@ -96,6 +97,31 @@ def test_what_fill_refuses(runs: Callable[[str], Path], tmp_path: Path, small_ru
         assert len(result.err.strip().splitlines()) == 1
 
 
+def test_a_masked_model_is_explained(runs: Callable[[str], Path], tmp_path: Path) -> None:
+    mask = runs("mask")
+    model: Any = regard.load(mask)
+    found = model.explain(GAP)
+    [filling] = model.fill([GAP], nbest=3)
+    assert (found.task, found.target.text) == ("pretrain", filling.filled)
+    for gap, candidates in enumerate(filling.gaps):
+        assert found.target.tokens[gap] == candidates[0].piece
+        assert found.outputs.tokens[gap][:3] == [candidate.piece for candidate in candidates]
+        expected = [candidate.probability for candidate in candidates]
+        assert found.outputs.probabilities.values[gap][:3] == pytest.approx(expected, abs=1e-5)
+    assert len(found.target.tokens) == GAP.count("<mask>")
+    assert found.source.tokens.count("<mask>") == GAP.count("<mask>")
+    weights = found.attention["encoder"].values
+    assert weights.shape[2:] == (len(found.source.tokens),) * 2
+    assert weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
+    result = command("explain", mask, GAP)
+    assert result.code == 0, result.err
+    assert result.out.startswith(f"{WHOLE}\n")
+    assert f"gap 1\t{filling.gaps[0][0].piece} " in result.out
+    for name in ("page.html", "data.json"):
+        assert command("explain", mask, GAP, "--out", tmp_path / name).code == 0
+    assert "the most probable piece in each gap" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_what_other_verbs_say_of_a_pretrained_model(runs: Callable[[str], Path], tmp_path: Path) -> None:
     mask, held_out = runs("mask"), tmp_path / "text"
     held_out.write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
@@ -112,7 +138,12 @@ def test_what_other_verbs_say_of_a_pretrained_model(runs: Callable[[str], Path],
     page = (mask / "report.html").read_text(encoding="utf-8")
     assert "sailor" in page, "samples"
     for arguments, message in (
-        (("explain", mask, GAP), "cannot be explained yet"),
+        (("explain", mask, "no gap"), "'no gap': there is no gap to explain; write <mask>"),
+        (("explain", mask, "a <extra_id_0>"), "has no gap <extra_id_0>; write <mask>"),
+        (
+            ("explain", runs("denoise"), GAP),
+            "a pretrained model of objective 'denoise' cannot be explained yet; there is 'mask'",
+        ),
         (("generate", mask, "my"), "use `regard fill`"),
         (("translate", mask), "use `regard fill`"),
         (("export", mask, tmp_path / "hf", "--to", "hf"), "its task is to pretrain"),

@@ -28,7 +28,10 @@ function part({ id, name, title, lead, has, build }) {
   }
 }
 
-const ORIGINS = { translate: "found by beam search", generate: "the text, token by token", classify: "the most probable label" };
+const ORIGINS = {
+  translate: "found by beam search", generate: "the text, token by token", classify: "the most probable label",
+  pretrain: "the most probable piece in each gap",
+};
 
 function summary({ model, target, given, logprob, task }) {
   const languages = [model.source_language, model.target_language].map(languageName);
