@@ -26,9 +26,13 @@ from regard.models.config import (
 )
 from regard.settings import merged
 from regard.tasks.fine_tuning import run_settings
+from regard.training.config import TrainConfig
 from regard.training.events import Started, Step
+from regard.training.freezing import freeze
 from regard.training.lora import LowRank, adapted_maps
 from regard.training.lora_config import MAPS, WHOLE, LoraConfig
+from regard.training.muon import Muon
+from regard.training.optimizer import Optimizer
 from training.runs import (
     Child,
     Undisturbed,
@@ -137,6 +141,50 @@ def test_every_name_of_a_part_is_of_some_network() -> None:
     ]
     every = {part for network in networks for own in weight_parts(network).values() for part in own}
     assert every == {*MAPS, *WHOLE}
+
+
+def factors_by_name(trained: nn.Module, **changes: Any) -> dict[str, float]:
+    """The factor of the rate that the optimiser has for each weight."""
+    made = Optimizer(trained, TrainConfig.parse({"optimizer": "sgd", "layer_decay": 0.5, **changes}))
+    names = {id(parameter): name for name, parameter in trained.named_parameters()}
+    groups = [group for part in made._all() for group in part.param_groups]
+    return {names[id(parameter)]: group["factor"] for group in groups for parameter in group["params"]}
+
+
+@pytest.mark.parametrize("frozen", [(), ("encoder.2", "decoder.1")])
+def test_additions_have_the_rates_of_their_maps(frozen: tuple[str, ...]) -> None:
+    deep = build_translator(TransformerConfig.parse({**SMALL, "layers": 3}), 30, 30, joint=True)
+    recurrent = build_translator(RecurrentConfig.parse({"width": 16, "layers": 3}), 30, 30, joint=True)
+    for network in (deep, recurrent):
+        of_maps = factors_by_name(network)
+        freeze(network, frozen)
+        of_additions = factors_by_name(low_rank(network, modules=["linear", "embeddings"], whole=["biases"]))
+        assert len(of_additions) > 10
+        for name, factor in of_additions.items():
+            owner = name.removesuffix(".lora_a").removesuffix(".lora_b")
+            assert factor == of_maps[owner], name
+    maps = {"encoder.stack.layers.weight_ih_l0": 0.25, "encoder.stack.layers.weight_ih_l1": 0.5}
+    assert {name: of_additions[f"{name}.lora_a"] for name in maps} == maps
+
+
+def test_muon_moves_the_factors_and_adamw_the_tables_without_decay() -> None:
+    network = build_translator(
+        TransformerConfig.parse({**SMALL, "positions": "learned", "max_positions": 16, "tie": False}), 30, 30, False
+    )
+    tables = {"source.embedding.weight", "target.embedding.weight", "source.positions.table", "output"}
+    roles = {name: weight for name, weight in network.named_parameters() if weight.dim() == 2}
+    assert tables <= roles.keys()
+    lora = LowRank(network, LoraConfig(rank=2), seed=1, new=(*tables, "encoder.0.feed_forward.up.weight"))
+    names = {id(parameter): name for name, parameter in lora.named_parameters()}
+
+    def moved(kind: type[torch.optim.Optimizer], config: TrainConfig, decayed: bool) -> set[str]:
+        groups = [group for part in Optimizer(lora, config)._all() if type(part) is kind for group in part.param_groups]
+        return {names[id(one)] for group in groups if bool(group["weight_decay"]) == decayed for one in group["params"]}
+
+    matrices = {name for name in names.values() if ".lora_" in name} | {"encoder.0.feed_forward.up.weight"}
+    adamw, muon = (TrainConfig.parse({"optimizer": kind, "weight_decay": 0.1}) for kind in ("adamw", "muon"))
+    assert moved(Muon, muon, decayed=True) == moved(torch.optim.AdamW, adamw, decayed=True) == matrices
+    assert moved(torch.optim.AdamW, muon, decayed=False) == moved(torch.optim.AdamW, adamw, decayed=False) == tables
 
 
 def test_what_cannot_be_adapted_is_refused() -> None:
