@@ -1,5 +1,6 @@
 """LoRA: the sums and gradients by hand and against autograd, frozen weights, exact resume, every precision and optimiser."""
 
+import shutil
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -8,11 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.func import functional_call
 
 from regard.bundle.locate import find_bundle
+from regard.bundle.manifest import write_manifest
 from regard.errors import ConfigError, RegardError
 from regard.layers.linear import Linear
 from regard.layers.parts import weight_parts
@@ -211,6 +213,10 @@ def test_what_cannot_be_adapted_is_refused() -> None:
             {"lora": {"modules": ["kernels"]}},
             "train.lora.modules = ['kernels']: input should be 'linear', 'attention', 'cross_attention'",
         ),
+        (
+            {"lora": {"modules": ["linear", "output"], "whole": ["norms", "output"]}},
+            "train.lora: modules and whole both name 'output'; leave it out of one of them",
+        ),
         ({"lora": {"ranks": 2}}, "unknown key 'train.lora.ranks'; did you mean 'train.lora.rank'?"),
         ({"lora": 8}, "train.lora = 8: expected a table of settings"),
     ],
@@ -253,7 +259,7 @@ def test_only_the_additions_change_and_they_have_the_rank(undisturbed: Undisturb
     losses = [event.nll for event in events if isinstance(event, Step)]
     assert losses[-1] < losses[0]
     [notes] = [event.notes for event in events if isinstance(event, Started)]
-    assert any(note.startswith("LoRA: 192 weights are trained beside 10,768 of the base, 1.78 %") for note in notes)
+    assert any(note == "LoRA: 192 weights are trained for a network of 10,768, 1.78 %" for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +310,23 @@ def test_several_workers_train_it(undisturbed: Undisturbed, tmp_path: Path) -> N
     further(undisturbed, tmp_path / "one")
     two, one = ([record["nll"] for record in logged(tmp_path / name, "step")] for name in ("two", "one"))
     assert two[-1] == pytest.approx(one[-1], rel=0.05)  # dropout differs
+
+
+def test_a_base_with_other_files_and_the_same_weights_goes_on(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    settings = {name: undisturbed.settings[name] for name in ("data", "train")}
+    base, weights = tmp_path / "base", "model.safetensors"
+    shutil.copytree(find_bundle(undisturbed.run()), base)
+    changes: dict[str, Any] = {"start": str(base), "lora": {"rank": 2}}
+    with pytest.raises(KeyboardInterrupt):
+        run(settings, tmp_path / "run", stop_after(4), **changes)
+    (base / "dictionary.tsv").write_text("a\tb\n", encoding="utf-8")
+    write_manifest(base)
+    assert started(settings, tmp_path / "run", **changes).step == 3
+    tensors = load_file(base / weights)
+    save_file({name: tensor * 2 for name, tensor in tensors.items()}, base / weights)
+    write_manifest(base)
+    with pytest.raises(RegardError, match="is another model than when this run was started"):
+        started(settings, tmp_path / "run", **changes)
 
 
 def test_another_base_does_not_go_on(tmp_path: Path) -> None:
