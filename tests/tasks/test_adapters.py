@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import regard
+from hostile.bundles import own_base
 from regard.bundle.bundle import read_weights
 from regard.bundle.describe import describe
 from regard.bundle.locate import find_bundle
@@ -18,7 +19,6 @@ from regard.bundle.opened import MOST_ADAPTERS
 from regard.bundle.weights import numpy_weights
 from regard.errors import BundleError, ConfigError, RegardError
 from regard.tasks.bundles import bundle_classes, open_bundle
-from hostile.bundles import own_base
 from training.runs import run, small_settings
 
 TRAIN = {"max_steps": 4, "batch_tokens": 128, "validate_every": 2, "save_every": 2, "warmup": 1, "samples": 1}
@@ -209,7 +209,10 @@ def test_additions_that_do_not_fit_are_refused(home: Path, tmp_path: Path) -> No
         ),
         ({**tensors, name: tensors[name][:1].clone()}, rf"{name} is \[1, 16\] F32, the network asks for \[2, 16\]"),
         ({key: value for key, value in tensors.items() if key != name}, "lora_b has no .*lora_a beside it"),
-        ({**tensors, name.removesuffix(".lora_a"): torch.zeros(16, 16)}, r"\.lora_. is added to a map that .* replaces"),
+        (
+            {**tensors, name.removesuffix(".lora_a"): torch.zeros(16, 16)},
+            r"\.lora_. is added to a map that .* replaces",
+        ),
         ({**tensors, name: tensors[name] * torch.nan}, "holds what is not a number"),
     ):
         save_file(changed, path / "adapter.safetensors")

@@ -124,7 +124,10 @@ def test_a_record_that_is_damaged_or_of_another_test_is_not_used(tmp_path: Path)
     (tmp_path / "old.xx").write_text("\n".join(source), encoding="utf-8")
     test.write_text("\n".join(right), encoding="utf-8")
     train = {**TRAIN, "start": str(tmp_path / "base")}
-    further = {"data": {**data, "replay": {"test_src": str(tmp_path / "old.xx"), "test_tgt": str(test)}}, "train": train}
+    further = {
+        "data": {**data, "replay": {"test_src": str(tmp_path / "old.xx"), "test_tgt": str(test)}},
+        "train": train,
+    }
     out = tmp_path / "run"
 
     def kept() -> Any:
@@ -146,7 +149,9 @@ def test_a_record_that_is_damaged_or_of_another_test_is_not_used(tmp_path: Path)
     second["scores"]["bleu"] = None  # as an infinite score is kept
     (out / BEFORE_FILE).write_text(json.dumps(second), encoding="utf-8")
     test.write_text("\n".join(right), encoding="utf-8")
-    with pytest.raises(TrainError, match=r"data\.replay\.test_tgt = .* of the old test set changed since .*; restore it"):
+    with pytest.raises(
+        TrainError, match=r"data\.replay\.test_tgt = .* of the old test set changed since .*; restore it"
+    ):
         run(further, out)
     test.write_text("Q\nQ\nQ", encoding="utf-8")
     result, _ = run(further, out)

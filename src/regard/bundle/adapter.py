@@ -115,7 +115,9 @@ def _check_tensors(files: Manifest, tensors: Mapping[str, StoredTensor], shapes:
         if end and twin not in tensors:
             raise BundleError(f"{path}: {shown(name)} has no {shown(twin)} beside it; {MEND}")
         if end and name.removesuffix(end) in tensors:
-            raise BundleError(f"{path}: {shown(name)} is added to a map that {shown(name.removesuffix(end))} replaces; {MEND}")
+            raise BundleError(
+                f"{path}: {shown(name)} is added to a map that {shown(name.removesuffix(end))} replaces; {MEND}"
+            )
 
 
 def with_additions(

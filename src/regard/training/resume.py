@@ -153,7 +153,9 @@ def _restore_weights(job: TrainingJob, files: Manifest, memory: dict[str, Tensor
 def _lora_note(network: nn.Module, low_rank: LowRank) -> str:
     trained, all_weights = trained_weights(low_rank), trained_weights(network)
     frozen = sum(parameter.numel() for parameter in network.parameters() if not parameter.requires_grad)
-    note = f"LoRA: {trained:,} weights are trained for a network of {all_weights:,}, {100 * trained / all_weights:.2f} %"
+    note = (
+        f"LoRA: {trained:,} weights are trained for a network of {all_weights:,}, {100 * trained / all_weights:.2f} %"
+    )
     return f"{note}; train.freeze leaves {frozen:,} of it as they are" if frozen else note
 
 
