@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts import causal, differentiable, forecasting, labelling, searchable, seeing, steppable
+from contracts import causal, copying, differentiable, forecasting, labelling, searchable, seeing, steppable
 from contracts.cases import CASES, LABELLING, ModelCase
 from contracts.masking import MASKING
 from regard.layers.scores import SCORES
@@ -42,6 +42,12 @@ def test_attending(check: Callable[[ModelCase], None], case: ModelCase) -> None:
 @pytest.mark.parametrize("case", able("steppable", without="attending"))
 @pytest.mark.parametrize("check", named(steppable.BLIND_CHECKS))
 def test_not_attending(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("copying"))
+@pytest.mark.parametrize("check", named(copying.CHECKS))
+def test_copying(check: Callable[[ModelCase], None], case: ModelCase) -> None:
     check(case)
 
 

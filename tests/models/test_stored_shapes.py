@@ -89,19 +89,21 @@ depth = st.none() | st.integers(1, 3)
 
 
 @settings(max_examples=60, deadline=None)
-@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9), st.booleans())
-def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int, bias: bool) -> None:
+@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9), st.booleans(), st.booleans())
+def test_translators(
+    values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int, bias: bool, copy: bool
+) -> None:
     layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie, **causal_decoder(values)}
-    layers["output_bias"] = bias
+    layers |= {"output_bias": bias, "copy": copy}
     config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
     network = build_translator(config, source, target, joint)
     assert translator_shapes(config, source, target, joint) == stored(network)
 
 
 @settings(max_examples=30, deadline=None)
-@given(transformers(), st.booleans(), st.integers(3, 9))
-def test_prefix_language_models(values: Any, tie: bool, vocabulary: int) -> None:
-    config = TRANSLATORS["prefix"].parse({**values, "mixer": "attention", "tie": tie})
+@given(transformers(), st.booleans(), st.integers(3, 9), st.booleans())
+def test_prefix_language_models(values: Any, tie: bool, vocabulary: int, copy: bool) -> None:
+    config = TRANSLATORS["prefix"].parse({**values, "mixer": "attention", "tie": tie, "copy": copy})
     network = build_translator(config, vocabulary, vocabulary, True)
     assert translator_shapes(config, vocabulary, vocabulary, True) == stored(network)
 

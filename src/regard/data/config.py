@@ -114,7 +114,9 @@ class PairData(Settings):
     def _one_standard_input(self) -> Self:
         training = (path for row in self.training_corpora for path in (row.src, row.tgt, row.pairs))
         others = (self.valid_src, self.valid_tgt, self.valid_pairs, self.alignments)
-        check_standard_input((*training, *others), (self.test_src, self.test_tgt))
+        valid = (path for row in self.corpora for path in (row.valid_src, row.valid_tgt, row.valid_pairs))
+        tests = (path for row in self.corpora for path in (row.test_src, row.test_tgt, row.test_pairs))
+        check_standard_input((*training, *others, *valid), (self.test_src, self.test_tgt, *tests))
         return self
 
     @model_validator(mode="after")

@@ -137,7 +137,7 @@ def _pairs(
 
     def read() -> Iterator[Pair]:
         if part.by_column:
-            found = read_pairs_of(pairs, languages, row.directions, digests)
+            found = read_pairs_of(pairs, languages, row.directions, digests, both=row.both)
         else:
             found = read_pairs(source, target, pairs, languages, digests)
         return ((right, left) for left, right in found) if part.swapped else found

@@ -20,7 +20,7 @@ from regard.data.config import PairData, languages
 from regard.data.corpus import FILES as CORPUS_FILES
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, damaged_file, write_numbered
-from regard.data.corpus_config import Direction
+from regard.data.corpus_config import Direction, direction_name
 from regard.data.directed_inputs import TrainingCorpus, with_languages
 from regard.data.directed_splits import DirectedValidation, given_validation, held_out_validation
 from regard.data.encoding import NumberedPair
@@ -84,7 +84,7 @@ def prepare(
             key,
             required=("valid.jsonl", *links, *files_of_parts(("train", "valid"), CORPUS_FILES)),
             build=lambda staging: _build(staging, inputs, files, text, progress, base_tokenizers),
-            opened=lambda directory, record: _open(directory, key, record, inputs, languages(files)),
+            opened=lambda directory, record: _open(directory, key, record, inputs, files),
         )
 
 
@@ -164,7 +164,10 @@ def _build(
     )
     _require_kept(written, inputs.name, data.max_length)
     _require_each(_parts(staging, inputs, training.lines), data.max_length)
-    kept = set(Corpus.open(staging / "valid").lines.tolist())
+    valid = Corpus.open(staging / "valid")
+    if directed is not None:
+        _valid_directions(directed.lines, valid, inputs.valid_name, data.max_length)
+    kept = set(valid.lines.tolist())
     rows = [json.dumps(pair) + "\n" for line, pair in validation if line in kept]
     (staging / "valid.jsonl").write_text("".join(rows), encoding="ascii")
     counts = replace(
@@ -253,7 +256,7 @@ def _require_each(parts: Sequence[CorpusPart], max_length: int) -> None:
             )
 
 
-def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, language_pair: LanguagePair) -> Prepared:
+def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, data: PairData) -> Prepared:
     rows = (directory / "valid.jsonl").read_text(encoding="ascii").splitlines()
     valid = Corpus.open(directory / "valid")
     if len(rows) != len(valid):
@@ -262,7 +265,7 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, lan
     train, counts = Corpus.open(directory / "train"), Counts(**record["counts"])
     return Prepared(
         key=key,
-        languages=language_pair,
+        languages=languages(data),
         tokenizers=load_tokenizers(directory / "tokenizers"),
         train=train,
         parts=_parts(directory, inputs, record.get("corpora_lines", [counts.read])),
@@ -275,15 +278,30 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, lan
         counts=counts,
         valid_counts=Counts(**record["valid_counts"]),
         held_out=inputs.validation is None,
-        valid_directions=_valid_directions(record, valid) if inputs.several else None,
+        valid_directions=_valid_directions(record["valid_lines"], valid, inputs.valid_name, data.max_length)
+        if inputs.several
+        else None,
         test_directions=inputs.test_directions,
     )
 
 
-def _valid_directions(record: dict[str, Any], valid: Corpus) -> list[Direction]:
-    """The direction of each validation example."""
-    of_lines = [(source, target) for (source, target), lines in record["valid_lines"] for _ in range(lines)]
-    return [of_lines[line - 1] for line in valid.lines.tolist()]
+def _valid_directions(
+    lines: Iterable[tuple[Sequence[str], int]], valid: Corpus, name: str, max_length: int
+) -> list[Direction]:
+    """The direction of each validation example. One without any example is refused: it would vanish from the scores.
+
+    lines: each direction and the number of its pairs.
+    """
+    of_lines = [(source, target) for (source, target), count in lines for _ in range(count)]
+    found = [of_lines[line - 1] for line in valid.lines.tolist()]
+    kept = set(found)
+    missing = next((direction for direction in of_lines if direction not in kept), None)
+    if missing is not None:
+        raise DataError(
+            f"{name}: none of the {of_lines.count(missing)} validation pairs from {direction_name(missing)} is left: they have an "
+            f"empty side, or are longer than data.max_length = {max_length} tokens; raise it or give other text"
+        )
+    return found
 
 
 def with_progress(items: Iterable[Item], doing: str, progress: PreparationListener | None) -> Iterator[Item]:

@@ -43,7 +43,7 @@ class RunResult:
     references: Sequence[str]
     hypotheses: Sequence[str]
     directions: Sequence[str] = ()
-    """The direction of each sentence, of a model of several: its scores are means over them."""
+    """The direction of each sentence, where there are several: the scores are means over them."""
 
     @property
     def task(self) -> str:
@@ -117,7 +117,7 @@ def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
         raise DataError(f"{path}: no {file.size[1]} in it; leave {directory} out")
     sources, references, hypotheses = ([_joined(row[name]) for row in rows] for name in file.columns)
     directions = [str(row["direction"]) for row in rows if "direction" in row]
-    directed = directions if len(directions) == len(rows) else ()
+    directed = directions if len(directions) == len(rows) and len(set(directions)) > 1 else ()
     return RunResult(directory, settings, metrics, sources, references, hypotheses, directed)
 
 
@@ -162,7 +162,11 @@ def compare_runs(
     counts = {name: [row.count(run.hypotheses, run.references) for run in results] for name, row in counted.items()}
     actual = {name: [counted[name].score(run.sum(axis=0)) for run in runs] for name, runs in counts.items()}
     tested = counted.get(metric)
-    sampled = None if tested is None or len(groups) < 2 else resampled_scores(tested, counts[metric], resamples)
+    sampled = (
+        None
+        if tested is None or len(groups) < 2
+        else resampled_scores(tested, counts[metric], resamples, groups=directions)
+    )
     lengths = [len(source.split()) for source in results[0].sources]
     buckets = length_buckets(lengths) if lengths else []
     inside = [[low <= length <= high for length in lengths] for low, high in buckets]

@@ -50,7 +50,8 @@ def quantize_model(
             raise ConfigError(
                 f"{language!r}: the validation set of the run has its own languages; give --src and --ref too"
             )
-        own_sources, own_references, to = validation_pairs(path)
+        own_sources, own_references, directions = validation_pairs(path)
+        to = None if directions is None else [target for _, target in directions]
         pairs, judged_on = (own_sources, own_references), "validation"
     sources, references = pairs
     if not any(map(str.strip, sources)):

@@ -60,7 +60,7 @@ def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool
     if config.output_bias:
         shapes["output_bias"] = (target - 1,)
     shapes |= dict(_stack(config, "encoder", "source"))
-    return shapes | dict(_stack(config, "decoder", "target", cross=True))
+    return shapes | dict(_stack(config, "decoder", "target", cross=True)) | _copying(config)
 
 
 def _prefix_shapes(config: PrefixConfig, vocabulary: int) -> Shapes | None:
@@ -70,7 +70,7 @@ def _prefix_shapes(config: PrefixConfig, vocabulary: int) -> Shapes | None:
     shapes |= {f"{front}.segment": (config.width,) for front in ("target", "source")}
     if not config.tie:
         shapes["output"] = (vocabulary - 1, config.width)
-    return shapes | dict(_stack(config, "decoder", "target"))
+    return shapes | dict(_stack(config, "decoder", "target")) | _copying(config)
 
 
 def captioner_shapes(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> Shapes | None:
@@ -193,6 +193,18 @@ def _size(name: str, stored: Mapping[str, Shape]) -> Shape:
 def is_table_of_keys(name: str) -> bool:
     """Whether a table of a counted model holds whole numbers; the others hold probabilities."""
     return name.rpartition(".")[2] in ("keys", "pairs")
+
+
+def _copying(config: TransformerConfig | PrefixConfig) -> Shapes:
+    """The head that points to the source, if there is one."""
+    if not config.copies:
+        return {}
+    keys = {"copying.key.weight": (config.width, config.width)}
+    return {
+        **dict(_linear("copying.query", config.width, config.width)),
+        **keys,
+        **dict(_linear("copying.gate", 2 * config.width, 1)),
+    }
 
 
 def _is_known(config: TransformerBase) -> bool:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from regard.models.config.base import CopySettings
 from regard.models.config.mixing import MixerSettings, by_layer, check_mixer, listed
 from regard.models.config.patches import PatchSettings, PlacesOfPatches, check_places
 from regard.models.config.presets import PRESETS
@@ -187,7 +188,7 @@ class TransformerPairBase(TransformerBase):
         return self.depth[1]
 
 
-class TransformerConfig(TransformerPairBase):
+class TransformerConfig(CopySettings, TransformerPairBase):
     """An encoder-decoder Transformer for text."""
 
     tie: bool = True
@@ -209,6 +210,14 @@ class CaptionerConfig(PatchSettings, TransformerConfig):
     """How the place of a patch is told: a learned vector for each, or sinusoids of its row and its column. `positions` are of the words."""
 
     @model_validator(mode="after")
+    def _check_copy(self) -> "CaptionerConfig":
+        if self.copy:
+            raise ValueError(
+                "model.copy = true points to pieces of a source text, and a picture has none; leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_places(self) -> "CaptionerConfig":
         check_places("patch_positions", self.patch_positions, self.width)
         return self
@@ -225,7 +234,7 @@ class CaptionerConfig(PatchSettings, TransformerConfig):
             )
 
 
-class PrefixConfig(TransformerBase):
+class PrefixConfig(CopySettings, TransformerBase):
     """A prefix language model: one stack that reads the source in both directions and writes the target after it."""
 
     presets = PRESETS["prefix"]

@@ -12,6 +12,7 @@ from regard.data.replay import replayed
 from regard.data.tagged import TaggedCorpus, tags_of_parts
 from regard.data.temperature import balanced, pairs_of_directions
 from regard.errors import ConfigError
+from regard.tasks.checks import check_positions
 from regard.tasks.translate.directions import DirectionConfig, names_of
 from regard.tasks.translate.language_check import characters_per_piece
 
@@ -49,6 +50,17 @@ def directions_of_run(
         mean = characters_per_piece(prepared.tokenizers.source, own[:judged_lines])
         found.append(DirectionConfig(source=direction[0], target=direction[1], pairs=pairs, characters_per_piece=mean))
     return tuple(found)
+
+
+def check_tagged_positions(reach: int | None, max_length: int) -> None:
+    """Refuse positions of a base of several directions that end before the longest source with its tag.
+
+    The settings alone do not tell it: text of one direction gets a tag too if the base has several.
+    """
+    try:
+        check_positions(reach, max_length, ["a language tag", "an end mark"])
+    except ValueError as error:
+        raise ConfigError(f"train.start: the base has several directions: {error}") from None
 
 
 def _only_direction(prepared: Prepared, base: Sequence[DirectionConfig]) -> Direction:

@@ -34,11 +34,15 @@ class Translate:
     ) -> "TranslateObjective":
         from regard.data.prepare import prepare
         from regard.files import cache_directory
+        from regard.tasks.translate.directed_objective import check_tagged_positions
         from regard.tasks.translate.objective import TranslateObjective
 
+        own = config_of(self.name, base)
+        if own is not None and own.directions:
+            check_tagged_positions(settings.model.reach, settings.data.max_length)
         base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare(settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
-        return TranslateObjective(settings, prepared, config_of(self.name, base))
+        return TranslateObjective(settings, prepared, own)
 
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Translator":
         from regard.tasks.translate.load import make_translator
