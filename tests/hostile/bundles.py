@@ -1,5 +1,6 @@
 """Bundles and runs whose JSON files, manifests and tokenizers were attacked, most with a manifest that is correct."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -51,13 +52,24 @@ def adapter(rng: Random, directory: Path) -> Command:
     path = checkpoint / rng.choice(["adapter.json", "adapter.json", "adapter.safetensors", "config.json"])
     if path.suffix == ".json" and rng.random() < 0.8:
         draw.write_text(path, draw.json_text(rng, json.loads(path.read_text(encoding="utf-8"))))
-    elif rng.random() < 0.7:
+    elif rng.random() < 0.6:
         draw.damage_bytes(rng, path)
-    else:
+    elif rng.random() < 0.5:
         shutil.rmtree(directory / "translator")
+    else:
+        own_base(checkpoint)
     draw.sign(checkpoint)
     verb = rng.choice(("translate", "evaluate", "score", "explain", "export", "info"))
     return rng.choice([sound_commands(translator="adapter")[verb], sound_commands()["merge"]])
+
+
+def own_base(checkpoint: Path) -> None:
+    """Let an adapter name itself as its base, by the digest of weights that it lists too."""
+    weights = b"of no model"
+    (checkpoint / "model.safetensors").write_bytes(weights)
+    record = json.loads((checkpoint / "adapter.json").read_text(encoding="utf-8"))
+    record |= {"base": ".", "from_here": ".", "weights_sha256": hashlib.sha256(weights).hexdigest()}
+    (checkpoint / "adapter.json").write_text(json.dumps(record), encoding="utf-8")
 
 
 def manifest(rng: Random, directory: Path) -> Command:

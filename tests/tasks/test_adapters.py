@@ -10,10 +10,12 @@ import pytest
 import torch
 
 import regard
+from hostile.bundles import own_base
 from regard.bundle.bundle import read_weights
 from regard.bundle.describe import describe
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import open_manifest, write_manifest
+from regard.bundle.opened import MOST_ADAPTERS
 from regard.bundle.weights import numpy_weights
 from regard.errors import BundleError, ConfigError, RegardError
 from regard.tasks.bundles import bundle_classes, open_bundle
@@ -140,6 +142,38 @@ def test_a_copy_of_the_base_without_its_optimiser_is_the_base(home: Path, tmp_pa
     assert open_bundle(apart).base is not None
 
 
+def test_an_adapter_that_is_its_own_base_is_refused(home: Path, tmp_path: Path) -> None:
+    apart = tmp_path / "apart"
+    shutil.copytree(find_bundle(home / "apart"), apart)
+    own_base(apart)
+    write_manifest(apart)
+    for use in (regard.load, lambda path: regard.merge(path, tmp_path / "out")):
+        with pytest.raises(BundleError, match=r"manifest\.json: lists both adapter\.json and model\.safetensors"):
+            use(apart)
+    outer = tmp_path / "outer"  # the base is such an adapter
+    shutil.copytree(find_bundle(home / "apart"), outer)
+    record = json.loads((apart / "adapter.json").read_text(encoding="utf-8"))
+    (outer / "adapter.json").write_text(json.dumps({**record, "base": str(apart), "from_here": None}), encoding="utf-8")
+    write_manifest(outer)
+    with pytest.raises(BundleError, match="is another model than it was trained from"):
+        regard.load(outer)
+
+
+def test_a_chain_of_adapters_has_an_end(home: Path, tmp_path: Path) -> None:
+    base = find_bundle(home / "base")
+    for number in range(MOST_ADAPTERS + 1):
+        link = tmp_path / str(number)
+        shutil.copytree(find_bundle(home / "apart"), link)
+        record = json.loads((link / "adapter.json").read_text(encoding="utf-8"))
+        record |= {"base": str(base), "from_here": None, "sha256": open_manifest(base).identity, "weights_sha256": None}
+        (link / "adapter.json").write_text(json.dumps(record), encoding="utf-8")
+        write_manifest(link)
+        base = link
+    assert open_bundle(tmp_path / str(MOST_ADAPTERS - 1)).base is not None
+    with pytest.raises(BundleError, match="an adapter of more than 16 adapters; make one bundle of some of them"):
+        open_bundle(base)
+
+
 def test_both_may_be_moved_together(home: Path, tmp_path: Path) -> None:
     for name in ("base", "apart"):
         shutil.copytree(home / name, tmp_path / "moved" / name)
@@ -175,6 +209,10 @@ def test_additions_that_do_not_fit_are_refused(home: Path, tmp_path: Path) -> No
         ),
         ({**tensors, name: tensors[name][:1].clone()}, rf"{name} is \[1, 16\] F32, the network asks for \[2, 16\]"),
         ({key: value for key, value in tensors.items() if key != name}, "lora_b has no .*lora_a beside it"),
+        (
+            {**tensors, name.removesuffix(".lora_a"): torch.zeros(16, 16)},
+            r"\.lora_. is added to a map that .* replaces",
+        ),
         ({**tensors, name: tensors[name] * torch.nan}, "holds what is not a number"),
     ):
         save_file(changed, path / "adapter.safetensors")

@@ -1,12 +1,13 @@
 """Forgetting: an old test set is scored before and after fine-tuning, as `regard evaluate` scores it, and replay helps."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, TrainError
 from regard.explain.report import highlights
 from regard.settings import merged
 from regard.tasks.forgetting import BEFORE_FILE, FLAGS, forgetting_line
@@ -113,6 +114,49 @@ def test_a_resumed_run_scores_the_base_once_and_goes_on_exactly(tmp_path: Path) 
     assert steps(tmp_path / "cut") == steps(tmp_path / "whole")
     assert result.metrics is not None
     assert result.metrics["forgetting"]["before"]["bleu"] == 77.0
+
+
+def test_a_record_that_is_damaged_or_of_another_test_is_not_used(tmp_path: Path) -> None:
+    settings = {**small_settings(tmp_path), "train": TRAIN}
+    data, test = settings["data"], tmp_path / "old.yy"
+    run(settings, tmp_path / "base", max_steps=3)
+    source, right = (Path(data[side]).read_text(encoding="utf-8").splitlines()[:3] for side in ("src", "tgt"))
+    (tmp_path / "old.xx").write_text("\n".join(source), encoding="utf-8")
+    test.write_text("\n".join(right), encoding="utf-8")
+    train = {**TRAIN, "start": str(tmp_path / "base")}
+    further = {
+        "data": {**data, "replay": {"test_src": str(tmp_path / "old.xx"), "test_tgt": str(test)}},
+        "train": train,
+    }
+    out = tmp_path / "run"
+
+    def kept() -> Any:
+        return json.loads((out / BEFORE_FILE).read_text(encoding="utf-8"))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(further, out, stop_after(2))
+    first = kept()
+    shutil.rmtree(out / "checkpoints")
+    test.write_text("Q\nQ\nQ", encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        run(further, out, stop_after(2))
+    second = kept()
+    assert second["scores"] != first["scores"], "scored again, since nothing was trained"
+    for damage in ({"base": second["base"]}, {**second, "scores": "all"}, [second]):
+        (out / BEFORE_FILE).write_text(json.dumps(damage), encoding="utf-8")
+        started(further, out)
+        assert kept() == second
+    second["scores"]["bleu"] = None  # as an infinite score is kept
+    (out / BEFORE_FILE).write_text(json.dumps(second), encoding="utf-8")
+    test.write_text("\n".join(right), encoding="utf-8")
+    with pytest.raises(
+        TrainError, match=r"data\.replay\.test_tgt = .* of the old test set changed since .*; restore it"
+    ):
+        run(further, out)
+    test.write_text("Q\nQ\nQ", encoding="utf-8")
+    result, _ = run(further, out)
+    assert result.metrics is not None
+    assert result.metrics["forgetting"]["before"]["bleu"] == float("inf")
 
 
 def test_wrong_old_tests_are_told_before_training(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from regard.layers.parts import weight_parts
 from regard.settings import merged
 from regard.tasks.bundles import open_bundle
 from regard.training.events import Started
+from regard.training.freezing import freeze
 from tasks.transfer_bases import Home
 from training.runs import assert_same_run, run, stop_after
 
@@ -65,9 +66,14 @@ def test_a_new_head_is_trained_in_full_and_the_maps_of_the_base_by_low_rank(
 
 
 def test_frozen_parts_get_no_additions_and_no_training_in_full(home: Home, tmp_path: Path) -> None:
-    changes = {"freeze": ["encoder.0", "norm", "head"], "layer_decay": 0.5}
+    changes: dict[str, Any] = {"freeze": ["encoder.0", "norm", "head"], "layer_decay": 0.5}
     lora = {"whole": ["norms", "biases"]}
-    _, ours, _ = trained(values(home, "mask", "classify", lora=lora, train=changes), tmp_path / "run")
+    network, ours, notes = trained(values(home, "mask", "classify", lora=lora, train=changes), tmp_path / "run")
+    freeze(network, changes["freeze"])
+    left = sum(weight.numel() for weight in network.parameters() if not weight.requires_grad)
+    [note] = [note for note in notes if "train.freeze" in note]
+    assert note.startswith("LoRA: ")
+    assert note.endswith(f"; train.freeze leaves {left:,} of it as they are")
     theirs = read_network(open_bundle(home.base("mask"))).state_dict()
     moved = changed(ours, theirs)
     assert moved
@@ -80,6 +86,22 @@ def test_modules_of_which_all_are_frozen_are_refused(home: Home, tmp_path: Path)
     settings = values(home, "mask", "classify", lora={"modules": ["attention"]}, train={"freeze": ["encoder"]})
     with pytest.raises(ConfigError, match=r"modules 'attention': .* has no such maps that train\.freeze leaves"):
         run(settings, tmp_path / "run")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("lora", "message"),
+    [
+        ({"rank": 500}, r"train\.lora\.rank = 500: above the smaller side of"),
+        ({"modules": ["recurrent"]}, r"train\.lora\.modules 'recurrent': .* has no such maps"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_written(
+    home: Home, lora: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(values(home, "mask", "classify", lora=lora), tmp_path / "run")
+    assert not (tmp_path / "run" / "config.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,12 @@ def test_frozen_weights_have_no_place_in_the_optimiser() -> None:
         assert {id(one) for one in dealt} == {id(one) for one in trained_parameters(network).values()}
 
 
+def names_of(network: nn.Module) -> list[str]:
+    return [name for name, _ in network.named_parameters()]
+
+
 def test_rates_fall_from_the_top_of_each_stack() -> None:
-    factors = rate_factors(translator(joint=False, encoder_layers=2, positions="relative"), 0.5)
+    factors = rate_factors(names_of(translator(joint=False, encoder_layers=2, positions="relative")), 0.5)
     assert factors["decoder.2.cross.query.weight"] == 1.0
     assert factors["decoder.0.feed_forward.up.bias"] == 0.25
     assert factors["encoder.1.around_mixer.norm.weight"] == 1.0
@@ -113,7 +117,7 @@ def test_rates_fall_from_the_top_of_each_stack() -> None:
         == 0.125
     )
     assert factors["encoder_norm.weight"] == factors["decoder_norm.weight"] == 1.0
-    recurrent = rate_factors(build_translator(RecurrentConfig(layers=2, width=16), 20, 20, True), 0.5)
+    recurrent = rate_factors(names_of(build_translator(RecurrentConfig(layers=2, width=16), 20, 20, True)), 0.5)
     assert {
         name: recurrent[name] for name in recurrent if "encoder" in name and "ih" in name and "reverse" not in name
     } == {

@@ -1,5 +1,6 @@
 """LoRA: the sums and gradients by hand and against autograd, frozen weights, exact resume, every precision and optimiser."""
 
+import shutil
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -8,11 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.func import functional_call
 
 from regard.bundle.locate import find_bundle
+from regard.bundle.manifest import write_manifest
 from regard.errors import ConfigError, RegardError
 from regard.layers.linear import Linear
 from regard.layers.parts import weight_parts
@@ -26,9 +28,13 @@ from regard.models.config import (
 )
 from regard.settings import merged
 from regard.tasks.fine_tuning import run_settings
+from regard.training.config import TrainConfig
 from regard.training.events import Started, Step
+from regard.training.freezing import freeze
 from regard.training.lora import LowRank, adapted_maps
 from regard.training.lora_config import MAPS, WHOLE, LoraConfig
+from regard.training.muon import Muon
+from regard.training.optimizer import Optimizer
 from training.runs import (
     Child,
     Undisturbed,
@@ -139,6 +145,50 @@ def test_every_name_of_a_part_is_of_some_network() -> None:
     assert every == {*MAPS, *WHOLE}
 
 
+def factors_by_name(trained: nn.Module, **changes: Any) -> dict[str, float]:
+    """The factor of the rate that the optimiser has for each weight."""
+    made = Optimizer(trained, TrainConfig.parse({"optimizer": "sgd", "layer_decay": 0.5, **changes}))
+    names = {id(parameter): name for name, parameter in trained.named_parameters()}
+    groups = [group for part in made._all() for group in part.param_groups]
+    return {names[id(parameter)]: group["factor"] for group in groups for parameter in group["params"]}
+
+
+@pytest.mark.parametrize("frozen", [(), ("encoder.2", "decoder.1")])
+def test_additions_have_the_rates_of_their_maps(frozen: tuple[str, ...]) -> None:
+    deep = build_translator(TransformerConfig.parse({**SMALL, "layers": 3}), 30, 30, joint=True)
+    recurrent = build_translator(RecurrentConfig.parse({"width": 16, "layers": 3}), 30, 30, joint=True)
+    for network in (deep, recurrent):
+        of_maps = factors_by_name(network)
+        freeze(network, frozen)
+        of_additions = factors_by_name(low_rank(network, modules=["linear", "embeddings"], whole=["biases"]))
+        assert len(of_additions) > 10
+        for name, factor in of_additions.items():
+            owner = name.removesuffix(".lora_a").removesuffix(".lora_b")
+            assert factor == of_maps[owner], name
+    maps = {"encoder.stack.layers.weight_ih_l0": 0.25, "encoder.stack.layers.weight_ih_l1": 0.5}
+    assert {name: of_additions[f"{name}.lora_a"] for name in maps} == maps
+
+
+def test_muon_moves_the_factors_and_adamw_the_tables_without_decay() -> None:
+    network = build_translator(
+        TransformerConfig.parse({**SMALL, "positions": "learned", "max_positions": 16, "tie": False}), 30, 30, False
+    )
+    tables = {"source.embedding.weight", "target.embedding.weight", "source.positions.table", "output"}
+    roles = {name: weight for name, weight in network.named_parameters() if weight.dim() == 2}
+    assert tables <= roles.keys()
+    lora = LowRank(network, LoraConfig(rank=2), seed=1, new=(*tables, "encoder.0.feed_forward.up.weight"))
+    names = {id(parameter): name for name, parameter in lora.named_parameters()}
+
+    def moved(kind: type[torch.optim.Optimizer], config: TrainConfig, decayed: bool) -> set[str]:
+        groups = [group for part in Optimizer(lora, config)._all() if type(part) is kind for group in part.param_groups]
+        return {names[id(one)] for group in groups if bool(group["weight_decay"]) == decayed for one in group["params"]}
+
+    matrices = {name for name in names.values() if ".lora_" in name} | {"encoder.0.feed_forward.up.weight"}
+    adamw, muon = (TrainConfig.parse({"optimizer": kind, "weight_decay": 0.1}) for kind in ("adamw", "muon"))
+    assert moved(Muon, muon, decayed=True) == moved(torch.optim.AdamW, adamw, decayed=True) == matrices
+    assert moved(torch.optim.AdamW, muon, decayed=False) == moved(torch.optim.AdamW, adamw, decayed=False) == tables
+
+
 def test_what_cannot_be_adapted_is_refused() -> None:
     network = translator()
     with pytest.raises(ConfigError, match=r"train.lora.rank = 17: above the smaller side of .*, 16 x 16; at most 16"):
@@ -162,6 +212,10 @@ def test_what_cannot_be_adapted_is_refused() -> None:
         (
             {"lora": {"modules": ["kernels"]}},
             "train.lora.modules = ['kernels']: input should be 'linear', 'attention', 'cross_attention'",
+        ),
+        (
+            {"lora": {"modules": ["linear", "output"], "whole": ["norms", "output"]}},
+            "train.lora: modules and whole both name 'output'; leave it out of one of them",
         ),
         ({"lora": {"ranks": 2}}, "unknown key 'train.lora.ranks'; did you mean 'train.lora.rank'?"),
         ({"lora": 8}, "train.lora = 8: expected a table of settings"),
@@ -205,7 +259,7 @@ def test_only_the_additions_change_and_they_have_the_rank(undisturbed: Undisturb
     losses = [event.nll for event in events if isinstance(event, Step)]
     assert losses[-1] < losses[0]
     [notes] = [event.notes for event in events if isinstance(event, Started)]
-    assert any(note.startswith("LoRA: 192 weights are trained beside 10,768 of the base, 1.78 %") for note in notes)
+    assert any(note == "LoRA: 192 weights are trained for a network of 10,768, 1.78 %" for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -256,6 +310,23 @@ def test_several_workers_train_it(undisturbed: Undisturbed, tmp_path: Path) -> N
     further(undisturbed, tmp_path / "one")
     two, one = ([record["nll"] for record in logged(tmp_path / name, "step")] for name in ("two", "one"))
     assert two[-1] == pytest.approx(one[-1], rel=0.05)  # dropout differs
+
+
+def test_a_base_with_other_files_and_the_same_weights_goes_on(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    settings = {name: undisturbed.settings[name] for name in ("data", "train")}
+    base, weights = tmp_path / "base", "model.safetensors"
+    shutil.copytree(find_bundle(undisturbed.run()), base)
+    changes: dict[str, Any] = {"start": str(base), "lora": {"rank": 2}}
+    with pytest.raises(KeyboardInterrupt):
+        run(settings, tmp_path / "run", stop_after(4), **changes)
+    (base / "dictionary.tsv").write_text("a\tb\n", encoding="utf-8")
+    write_manifest(base)
+    assert started(settings, tmp_path / "run", **changes).step == 3
+    tensors = load_file(base / weights)
+    save_file({name: tensor * 2 for name, tensor in tensors.items()}, base / weights)
+    write_manifest(base)
+    with pytest.raises(RegardError, match="is another model than when this run was started"):
+        started(settings, tmp_path / "run", **changes)
 
 
 def test_another_base_does_not_go_on(tmp_path: Path) -> None:

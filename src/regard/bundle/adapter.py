@@ -114,6 +114,10 @@ def _check_tensors(files: Manifest, tensors: Mapping[str, StoredTensor], shapes:
         twin = name.removesuffix(end) + (LORA_B if end == LORA_A else LORA_A)
         if end and twin not in tensors:
             raise BundleError(f"{path}: {shown(name)} has no {shown(twin)} beside it; {MEND}")
+        if end and name.removesuffix(end) in tensors:
+            raise BundleError(
+                f"{path}: {shown(name)} is added to a map that {shown(name.removesuffix(end))} replaces; {MEND}"
+            )
 
 
 def with_additions(

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.bundle.adapter import Adapter, adapter_record
+from regard.bundle.adapter import ADAPTER, Adapter, adapter_record, is_adapter
 from regard.bundle.locate import find_bundle
-from regard.bundle.manifest import Manifest, open_manifest
+from regard.bundle.manifest import MANIFEST, MEND, Manifest, open_manifest
 from regard.bundle.weights import WEIGHTS
 from regard.errors import BundleError, shown
 
@@ -16,6 +16,8 @@ def find_base(files: Manifest, given: Path | None = None) -> Path:
 
     given: where the base is, in place of the path that the adapter names.
     """
+    if WEIGHTS in files.digests:
+        raise BundleError(f"{files.directory / MANIFEST}: lists both {ADAPTER} and {WEIGHTS}; {MEND}")
     record = adapter_record(files)
     other: Path | None = None
     for path in [given] if given is not None else _places(files.directory, record):
@@ -26,7 +28,8 @@ def find_base(files: Manifest, given: Path | None = None) -> Path:
             if given is not None:
                 raise
             continue
-        same_weights = record.weights_sha256 is not None and found.digests.get(WEIGHTS) == record.weights_sha256
+        digest = None if is_adapter(found) else found.digests.get(WEIGHTS)
+        same_weights = digest is not None and digest == record.weights_sha256
         if found.identity == record.sha256 or same_weights:
             return directory
         other = other or directory

@@ -18,6 +18,8 @@ from regard.text.build import TokenizerPair
 
 REQUIRED = (WEIGHTS, CONFIG)
 OPTIMISER_FILE, STATE_FILE = "optimiser.safetensors", "state.json"
+MOST_ADAPTERS = 16
+"""The longest chain of adapters, each of which is the base of the next."""
 FOR_RESUMING = (OPTIMISER_FILE, STATE_FILE)
 """The files that a checkpoint has beside its bundle. A model that is only used may come without them."""
 
@@ -68,11 +70,13 @@ def parse_bundle(
     verify: bool = True,
     hashed_when_read: Collection[str] = (),
     base: Path | None = None,
+    above: int = 0,
 ) -> OpenBundle:
     """The bundle in `directory`; `verify=False` checks the hashes of config and codecs only, which are read now.
 
     hashed_when_read: files that the caller reads next, as in `Manifest.verify`.
     base: where the base of an adapter is, in place of the path that the adapter names.
+    above: how many adapters were opened whose base this bundle is.
     """
     files = open_manifest(directory)
     if verify:
@@ -86,5 +90,9 @@ def parse_bundle(
         if base is not None:
             raise BundleError(f"{directory}: no adapter, but a whole bundle; leave out --base {base}")
         return OpenBundle(config, codecs, files, stored)
-    found = parse_bundle(find_base(files, base), classes, verify, hashed_when_read)
+    if above >= MOST_ADAPTERS:
+        raise BundleError(
+            f"{directory}: an adapter of more than {MOST_ADAPTERS} adapters; make one bundle of some of them: regard merge"
+        )
+    found = parse_bundle(find_base(files, base), classes, verify, hashed_when_read, above=above + 1)
     return OpenBundle(config, codecs, files, stored, base=found)

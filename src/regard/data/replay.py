@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
-from regard.data.corpus_config import CorpusData, Language, language_of
+from regard.data.corpus_config import CorpusData, Language, check_one_form, check_sides, language_of
 from regard.data.mixing import CorpusPart
 from regard.settings import Settings
 
@@ -95,13 +95,9 @@ class PairReplay(Replay):
 
     @model_validator(mode="after")
     def _sides(self) -> Self:
-        for one, other in (("src", "tgt"), ("tgt", "src"), ("test_src", "test_tgt"), ("test_tgt", "test_src")):
-            if getattr(self, one) is not None and getattr(self, other) is None:
-                raise ValueError(
-                    f"{one} = {getattr(self, one)!r} needs {other}, the same sentences in the other language"
-                )
-        if self.src is not None and self.pairs is not None:
-            raise ValueError("src and pairs exclude each other; give src with tgt, or pairs")
+        check_sides(self, "src", "tgt")
+        check_sides(self, "test_src", "test_tgt")
+        check_one_form(self, "src", "pairs")
         return self
 
 

@@ -1,20 +1,23 @@
 """Forgetting: what a base scored on an old test set before fine-tuning, and what the fine-tuned model scores on it.
 
-The base is scored before the first step, so that a wrong file is told at once; `run/forgetting.json` keeps the numbers for resumed runs.
+The base is scored before the first step, so that a wrong file is told at once; `run/forgetting.json` keeps the numbers for resumed runs,
+with what they were computed of.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.activity import activity
 from regard.bundle.opened import OpenBundle
-from regard.errors import ConfigError
-from regard.files import to_json, write_whole
+from regard.errors import ConfigError, TrainError
+from regard.files import sha256_of, to_json, write_whole
 from regard.metrics.scores import METRICS
-from regard.settings import read_json
+from regard.settings import Record, read_json
 from regard.tasks.bundles import open_to_load
 from regard.tasks.interface import Task
+from regard.training.checkpoint import checkpoints
 from regard.training.config import RunSettings
 from regard.training.objective import Objective
 
@@ -34,6 +37,19 @@ FLAGS: Mapping[str, Any] = {
     "alignment": None,
 }
 """The flags of `regard evaluate` beside those of files, with their defaults."""
+
+
+class _Before(Record):
+    """The content of `forgetting.json`."""
+
+    base: str
+    """The SHA-256 of the manifest of the base."""
+    flags: dict[str, Any]
+    """The flags that the base was scored with."""
+    files: dict[str, str]
+    """Name of each setting that is an old test file -> its SHA-256."""
+    scores: dict[str, float | None]
+    """Metric -> score; None: infinite, as a perplexity may be."""
 
 
 def old_test_flags(settings: RunSettings) -> dict[str, Any] | None:
@@ -57,7 +73,10 @@ def scores_before(
     out: Path,
     device: "torch.device",
 ) -> dict[str, float] | None:
-    """The scores of the base on the old test set, computed once a run; None: the run has no old test set."""
+    """The scores of the base on the old test set, computed once a run; None: the run has no old test set.
+
+    A run that has trained keeps them, and refuses an old test set that has changed since.
+    """
     flags, path = old_test_flags(settings), out / BEFORE_FILE
     if flags is None or base is None:
         return None
@@ -72,14 +91,47 @@ def scores_before(
             f"data.replay: an old test set is scored before and after, and the base {base.directory} has the labels "
             f"{', '.join(theirs)}, the run {', '.join(ours)}; leave out its test files"
         )
-    if path.is_file():
-        stored = read_json(path)
-        if stored.get("base") == base.files.identity:
-            return {str(name): float(value) for name, value in stored["scores"].items()}
+    stored, files = _stored(path), _digests(settings)
+    same_test = stored is not None and stored.flags == flags and stored.files == files
+    trained = bool(checkpoints(out))
+    if stored is not None and trained and not same_test:
+        changed = next((name for name in files if files[name] != stored.files.get(name)), None)
+        what = "the flags" if changed is None else f"data.replay.{changed} = {_paths(settings)[changed]!r}"
+        raise TrainError(
+            f"{out}: {what} of the old test set changed since the base was scored on it; restore it to resume the run, "
+            "or choose another --out"
+        )
+    if stored is not None and same_test and (trained or stored.base == base.files.identity):
+        return {name: math.inf if value is None else value for name, value in stored.scores.items()}
     with activity("the base on the old test set"):
         scores = _scores(task, task.load(open_to_load(base.directory), device, "auto", "float32"), flags)
-    write_whole(path, to_json({"base": base.files.identity, "scores": scores}))
+    write_whole(path, to_json({"base": base.files.identity, "flags": flags, "files": files, "scores": scores}))
     return scores
+
+
+def _stored(path: Path) -> _Before | None:
+    """The record of earlier scores; None: there is none, or it is damaged."""
+    try:
+        return _Before.parse(read_json(path)) if path.is_file() else None
+    except ConfigError:
+        return None
+
+
+def _paths(settings: RunSettings) -> dict[str, str]:
+    """Name of each setting of `data.replay` that is an old test file -> its path."""
+    replay = getattr(getattr(settings, "data", None), "replay", None)
+    return {} if replay is None else {name: path for name, path in replay.paths.items() if name.startswith("test_")}
+
+
+def _digests(settings: RunSettings) -> dict[str, str]:
+    """Name of each setting that is an old test file -> its SHA-256; empty of a file that cannot be read, which scoring refuses."""
+    digests = {}
+    for name, path in _paths(settings).items():
+        try:
+            digests[name] = sha256_of(Path(path))
+        except OSError:
+            digests[name] = ""
+    return digests
 
 
 def forgetting(task: Task, settings: RunSettings, served: Any, before: Mapping[str, float] | None) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from regard.training.checkpoint import checkpoints, require_run
 from regard.training.config import RunSettings
 from regard.training.events import Preparing
 from regard.training.freezing import freeze
+from regard.training.lora import adapted_maps
 from regard.training.objective import Evaluation, Fitted, Objective, Trained, is_fitted
 from regard.training.run import Listener, claimed, train_objective, training_device
 
@@ -61,7 +62,7 @@ def train_run(settings: RunSettings, out: Path, listeners: Sequence[Listener] = 
             return Run(out, "finished", read_json(out / METRICS_FILE), None, None)
         objective = task.objective(settings, base, _preparation_listener(listeners))
         transfer = transfer_of(objective, base)
-        _check_frozen(settings, objective, transfer)
+        _check_trained_parts(settings, objective, transfer)
         _refuse_adapter(settings, transfer)
         write_whole(out / CONFIG, to_json(stored_settings(settings)))
         if transfer is not None:
@@ -85,15 +86,17 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
     return {"format": FORMAT, **settings.model_dump(mode="json"), "extensions": used}
 
 
-def _check_frozen(settings: RunSettings, objective: Trained | Fitted, transfer: Transfer | None) -> None:
-    """Refuse parts to freeze that the network has not, or that its base has not, before anything is written."""
-    if not settings.train.freeze:
+def _check_trained_parts(settings: RunSettings, objective: Trained | Fitted, transfer: Transfer | None) -> None:
+    """Refuse parts to freeze or to adapt that the network or its base has not, and a rank above a map's side, before anything is written."""
+    frozen, lora = settings.train.freeze, settings.train.lora
+    if frozen and is_fitted(objective):
+        raise ConfigError(f"train.freeze = {list(frozen)}: a model that is counted has no weights; leave it out")
+    if is_fitted(objective) or (not frozen and lora is None):
         return
-    if is_fitted(objective):
-        raise ConfigError(
-            f"train.freeze = {list(settings.train.freeze)}: a model that is counted has no weights; leave it out"
-        )
-    freeze(meta_network(objective.bundle), settings.train.freeze, () if transfer is None else transfer.new)
+    network = meta_network(objective.bundle)
+    freeze(network, frozen, () if transfer is None else transfer.new)
+    if lora is not None:
+        adapted_maps(network, lora, () if transfer is None else transfer.fresh)
 
 
 def _refuse_adapter(settings: RunSettings, transfer: Transfer | None) -> None:

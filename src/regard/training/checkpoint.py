@@ -43,6 +43,8 @@ class CheckpointState(Record):
     """The form of Muon, `muon.FORM`. Older checkpoints do not name it."""
     base: str | None = None
     """With LoRA: the SHA-256 of the manifest of the base."""
+    base_weights: str | None = None
+    """With LoRA: the SHA-256 of the file of the base's weights, which stay as they are when the base gets other files."""
 
 
 def checkpoint_name(step: int) -> str:

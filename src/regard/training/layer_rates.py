@@ -8,11 +8,11 @@ An output that is tied to the embedding is the embedding. Factors multiply the r
 is decoupled from the gradient.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.training.freezing import block_of
 
@@ -20,9 +20,9 @@ LOWEST = ("source", "target", "front", "embedding", "encoder_bias", "decoder_bia
 """The modules below every block: fronts, and the biases of relative positions, which all blocks share."""
 
 
-def rate_factors(network: nn.Module, decay: float) -> dict[str, float]:
-    """The factor of each weight, by its name."""
-    blocks = {name: block_of(name) for name, _ in network.named_parameters()}
+def rate_factors(names: Collection[str], decay: float) -> dict[str, float]:
+    """The factor of each weight, by its name. names: of all weights of a network, frozen ones included."""
+    blocks = {name: block_of(name) for name in names}
     depth: dict[str, int] = {}
     for stack, number in filter(None, blocks.values()):
         depth[stack] = max(depth.get(stack, 0), number + 1)

@@ -29,7 +29,7 @@ from regard.training.early_stopping import out_of_patience, record_validation
 from regard.training.events import Diagnosed, Event, Saved, Step, Stopped, Validated
 from regard.training.forked import ForkedTeam
 from regard.training.lora import LowRank
-from regard.training.lora_saving import adapter_of, resumable
+from regard.training.lora_saving import adapter_of, digests_of, resumable
 from regard.training.muon import FORM
 from regard.training.objective import Measured, StepInfo, Trained
 from regard.training.optimizer import Optimizer
@@ -114,7 +114,7 @@ class TrainingJob:
 
     def state(self) -> dict[str, object]:
         """The JSON part of a checkpoint."""
-        lora = {} if self.low_rank is None or self.base is None else {"base": self.base.files.identity}
+        lora = {} if self.low_rank is None or self.base is None else digests_of(self.base)
         return {
             **lora,
             "progress": self.progress.to_json(),

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.errors import ConfigError
 from regard.layers.parts import weight_parts
+from regard.layers.roles import Role, parameter_roles
 from regard.training.lora_config import MAPS, LoraConfig
 
 
@@ -54,6 +55,13 @@ class LowRank(nn.Module):
         self._maps: list[_Map] = []
         self._whole: list[tuple[nn.Parameter, nn.Parameter]] = []  # of the network, of this module
         self._places: list[int] = []  # of all of them among the network's weights
+        self.network_names: tuple[str, ...] = tuple(name for name, _ in network.named_parameters())
+        """The names of all weights of the network, frozen ones included."""
+        self.owners: dict[str, str] = {}
+        """The name of each weight -> that of the network's weight that it changes."""
+        self.weight_roles: dict[str, Role] = {}
+        """The roles of the weights, for the optimiser: factors are matrices, and weights trained in full have the network's roles."""
+        roles = parameter_roles(network)
         generator = torch.Generator().manual_seed(seed)
         adapted = adapted_maps(network, config, new)
         whole = {*whole_weights(network, config), *new}
@@ -61,10 +69,13 @@ class LowRank(nn.Module):
             if name in adapted:
                 factors = Factors(weight.detach().cpu(), config.rank, generator).to(weight.device)
                 _put_module(self, name, factors)
+                for own_name, _ in factors.named_parameters(prefix=name):
+                    self.owners[own_name], self.weight_roles[own_name] = name, "matrix"
                 self._maps.append(_Map(weight, weight.detach().clone(), factors))
             elif name in whole and weight.requires_grad:
                 own = nn.Parameter(weight.detach().clone())
                 _put_parameter(self, name, own)
+                self.owners[name], self.weight_roles[name] = name, roles[name]
                 self._whole.append((weight, own))
             else:
                 continue

@@ -1,8 +1,8 @@
 """The settings of LoRA: which weights get a low-rank addition, and of which rank. No torch."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from regard.settings import OneOrMore, Settings
 
@@ -53,3 +53,10 @@ class LoraConfig(Settings):
     def whole_names(self) -> tuple[str, ...]:
         """`whole` as a list."""
         return (self.whole,) if isinstance(self.whole, str) else self.whole
+
+    @model_validator(mode="after")
+    def _adapted_or_whole(self) -> Self:
+        for name in self.module_names:
+            if name in self.whole_names:
+                raise ValueError(f"modules and whole both name {name!r}; leave it out of one of them")
+        return self

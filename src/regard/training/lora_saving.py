@@ -81,6 +81,11 @@ def adapter_of(train: TrainConfig, base: OpenBundle, network: nn.Module, low_ran
     )
 
 
+def digests_of(base: OpenBundle) -> dict[str, str | None]:
+    """The part of a checkpoint's state that tells what its factors are added to."""
+    return {"base": base.files.identity, "base_weights": base.files.digests.get(WEIGHTS)}
+
+
 def trained_weights(module: nn.Module) -> int:
     """The number of weights of a module."""
     return sum(parameter.numel() for parameter in module.parameters())

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import ExtensionError, TrainError
-from regard.layers.roles import parameter_roles
+from regard.layers.roles import Role, parameter_roles
 from regard.training.config import TrainConfig
 from regard.training.freezing import trained_parameters
 from regard.training.layer_rates import rate_factors, split_by_factor
+from regard.training.lora import LowRank
 from regard.training.muon import Muon
 from regard.training.shared import shared
 
@@ -27,11 +28,11 @@ class Optimizer:
     def __init__(self, network: nn.Module, config: TrainConfig, shares: int = 1) -> None:
         self._names: dict[Tensor, str] = {parameter: name for name, parameter in trained_parameters(network).items()}
         self._left = config.adamw_factor if config.optimizer == "muon" else 1.0
-        matrices = {name for name, role in parameter_roles(network).items() if role == "matrix"}
+        matrices = {name for name, role in _roles(network).items() if role == "matrix"}
         self._dealt = _deal(network, matrices if config.optimizer == "muon" else set(), shares)
         self._shares = [_torch_optimizers(names, matrices, config) for names in self._dealt]
         if config.layer_decay < 1.0:
-            factors = rate_factors(network, config.layer_decay)
+            factors = _rate_factors(network, config.layer_decay)
             for part in self._all():
                 split_by_factor(part, {parameter: factors[name] for parameter, name in self._names.items()})
         for part in self._all():
@@ -88,6 +89,19 @@ class Optimizer:
         places = [(state, what) for part in self._all() for state in part.state.values() for what in state]
         for (state, what), tensor in zip(places, shared([state[what] for state, what in places]), strict=True):
             state[what] = tensor
+
+
+def _roles(network: nn.Module) -> dict[str, Role]:
+    """The role of each weight, by name."""
+    return network.weight_roles if isinstance(network, LowRank) else parameter_roles(network)
+
+
+def _rate_factors(network: nn.Module, decay: float) -> dict[str, float]:
+    """The factor of the rate of each weight, by name. The weights of LoRA have the factors of the network's."""
+    if not isinstance(network, LowRank):
+        return rate_factors([name for name, _ in network.named_parameters()], decay)
+    factors = rate_factors(network.network_names, decay)
+    return {name: factors[owner] for name, owner in network.owners.items()}
 
 
 def _deal(network: nn.Module, orthogonalised: Set[str], shares: int) -> list[dict[str, nn.Parameter]]:

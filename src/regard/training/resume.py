@@ -11,7 +11,7 @@ from regard.bundle.locate import CHECKPOINTS, write_pointer
 from regard.bundle.manifest import Manifest, open_manifest
 from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, OpenBundle, required_files
 from regard.bundle.tensors import tensors_of
-from regard.bundle.weights import read_weights_file
+from regard.bundle.weights import WEIGHTS, read_weights_file
 from regard.errors import BundleError, TrainError
 from regard.files import remove_leftovers
 from regard.training.average import MovingAverage
@@ -71,7 +71,8 @@ def resumed_job(
     freeze(network, settings.train.freeze)
     if name is None:
         complaints += remarks
-    if name is None and (frozen := note_on_frozen(network)) is not None:
+    frozen = note_on_frozen(network)
+    if name is None and frozen is not None and settings.train.lora is None:
         complaints.append(frozen)
     if name is None and (note := note_on_few_steps(settings.train, objective.examples)) is not None:
         complaints.append(note)
@@ -151,14 +152,19 @@ def _restore_weights(job: TrainingJob, files: Manifest, memory: dict[str, Tensor
 
 def _lora_note(network: nn.Module, low_rank: LowRank) -> str:
     trained, all_weights = trained_weights(low_rank), trained_weights(network)
-    return (
-        f"LoRA: {trained:,} weights are trained beside {all_weights:,} of the base, {100 * trained / all_weights:.2f} %"
+    frozen = sum(parameter.numel() for parameter in network.parameters() if not parameter.requires_grad)
+    note = (
+        f"LoRA: {trained:,} weights are trained for a network of {all_weights:,}, {100 * trained / all_weights:.2f} %"
     )
+    return f"{note}; train.freeze leaves {frozen:,} of it as they are" if frozen else note
 
 
 def _refuse_another_base(job: TrainingJob, state: CheckpointState) -> None:
     """Refuse to add what was trained to other weights than it was trained beside."""
-    if job.base is not None and state.base != job.base.files.identity:
+    if job.base is None or state.base == job.base.files.identity:
+        return
+    weights = job.base.files.digests.get(WEIGHTS)
+    if weights is None or weights != state.base_weights:
         raise TrainError(
             f"{job.run}: train.start = {job.settings.train.start!r} is another model than when this run was started; "
             "restore it to resume the run, or choose another --out"
