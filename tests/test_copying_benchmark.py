@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["transformer", "prefix", "recurrent"])
 def test_words_that_were_never_seen_are_said_by_copying_alone(kind: str) -> None:
     spec = importlib.util.spec_from_file_location("copying_benchmark", ROOT / "benchmarks" / "copying.py")
