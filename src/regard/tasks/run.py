@@ -87,7 +87,7 @@ def stored_settings(settings: RunSettings) -> dict[str, Any]:
 
 
 def _check_trained_parts(settings: RunSettings, objective: Trained | Fitted, transfer: Transfer | None) -> None:
-    """Refuse parts to freeze or to adapt that the network or its base has not, and a rank above a map's side, before anything is written."""
+    """Refuse parts to freeze or to adapt that the network or its base has not, or a rank above a map's side, before any file is written."""
     frozen, lora = settings.train.freeze, settings.train.lora
     if frozen and is_fitted(objective):
         raise ConfigError(f"train.freeze = {list(frozen)}: a model that is counted has no weights; leave it out")
