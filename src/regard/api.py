@@ -192,52 +192,19 @@ def improve(
     `sets_improved`: for the improved one alone. `progress`: as of `train`. docs/improve.md has the others, which are flags of that name.
     The result has `texts`, each with the scores of all models, their difference and p, `model`, the improved run, and `to_dict()`.
     """
+    given = dict(locals())  # first: the arguments, and nothing else
     require("torch", "training")
     from regard.cli.improving import improver
     from regard.cli.progress import is_watched
     from regard.cli.streams import print_status
     from regard.tasks.checks import check_list
-    from regard.tasks.improve.arguments import ImproveArguments, JudgingArguments
+    from regard.tasks.improve.arguments import read_arguments
 
     check_path(run, "a finished run")
     check_path(out, "the directory of the stages")
-    for given, name in ((without, "without"), (sets, "sets"), (sets_improved, "sets_improved")):
-        check_list(given, name, "['train.max_steps=1000']")
-    files = {"mono_tgt": mono_tgt, "mono_src": mono_src, "reverse": reverse}
-    others = {"other_src": other_src, "other_ref": other_ref}
-    arguments = ImproveArguments.parse(
-        {
-            **{name: None if path is None else str(path) for name, path in files.items()},
-            "own_text": own_text,
-            "seeds": seeds,
-            "ensemble": ensemble,
-            "rounds": rounds,
-            "factor": factor,
-            "minutes": minutes,
-            "from_run": from_run,
-            "real_weight": real_weight,
-            "beam": beam,
-            "sample": sample,
-            "temperature": temperature,
-            "min_score": min_score,
-            "without": tuple(without),
-            "language_check": language_check,
-            "sets": tuple(sets),
-            "sets_improved": tuple(sets_improved),
-            "device": device,
-        },
-        "improve",
-    )
-    judging = JudgingArguments.parse(
-        {
-            **{name: None if path is None else str(path) for name, path in others.items()},
-            "test": test,
-            "tokenize": tokenize,
-            "resamples": resamples,
-            "beam": beam,
-        },
-        "improve",
-    )
+    for values, name in ((without, "without"), (sets, "sets"), (sets_improved, "sets_improved")):
+        check_list(values, name, "['train.max_steps=1000']")
+    arguments, judging = read_arguments(given)
     shown = is_watched() if progress is None else progress
 
     def train_stage(values: dict[str, Any], home: Path, where: str) -> None:

@@ -1,7 +1,7 @@
 """`regard improve`: more from little text. Models translate text of one language, or the run's own, and a new model learns from it too."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -71,46 +71,19 @@ def improve(
 
     The same command again goes on where it was; finished stages are not repeated. The gain is measured on the validation text of RUN.
     """
+    given = {**locals(), "language_check": not no_language_check}  # first: the flags, and nothing else
     from regard.cli.streams import open_output, print_status
     from regard.cli.train import train_with_progress
     from regard.errors import ConfigError
     from regard.extras import require
     from regard.files import to_json_line
-    from regard.tasks.improve.arguments import ImproveArguments, JudgingArguments
+    from regard.tasks.improve.arguments import read_arguments
 
     if out is None or out == Path():
         raise ConfigError(
             "--out DIR is missing, or is the current directory: where should the stages be kept? For example --out runs/improved"
         )
-    arguments = ImproveArguments.parse(
-        {
-            "mono_tgt": mono_tgt,
-            "mono_src": mono_src,
-            "own_text": own_text,
-            "reverse": reverse,
-            "seeds": seeds,
-            "ensemble": ensemble,
-            "rounds": rounds,
-            "factor": factor,
-            "minutes": minutes,
-            "from_run": from_run,
-            "real_weight": real_weight,
-            "beam": beam,
-            "sample": sample,
-            "temperature": temperature,
-            "min_score": min_score,
-            "without": tuple(without or ()),
-            "language_check": not no_language_check,
-            "sets": tuple(sets or ()),
-            "sets_improved": tuple(sets_improved or ()),
-            "device": device,
-        },
-        "improve",
-    )
-    judged_on: dict[str, Any] = {"other_src": other_src, "other_ref": other_ref, "test": test}
-    judging = JudgingArguments.parse(
-        {**judged_on, "tokenize": tokenize, "resamples": resamples, "beam": beam}, "improve"
-    )
+    arguments, judging = read_arguments(given)
     if not dry_run:
         require("torch", "training")
     from regard.cli.improving import improver
@@ -142,7 +115,7 @@ def plan_table(call: "Improver") -> str:
     ]
     total = sum(stage.minutes for stage in call.stages)
     left = sum(stage.minutes for stage, state in zip(call.stages, states, strict=True) if state != "done")
-    note = f"about {total:.1f} minutes in all, {left:.1f} of them left; RUN took {call.base.minutes:.1f} to train"
+    note = f"{call.out}: about {total:.1f} minutes in all, {left:.1f} of them left; RUN took {call.base.minutes:.1f} to train"
     how = "estimated from the speed of RUN, without validations" if total else "RUN's log does not tell its speed"
     return draw_tables([Table(["stage", "state", "minutes"], rows)], [note, how])
 

@@ -109,6 +109,14 @@ def test_a_budget_of_minutes_is_shared_by_steps() -> None:
     assert sum(stage.minutes for stage in short if isinstance(stage, TrainStage)) == pytest.approx(1.0)
 
 
+def test_steps_that_are_set() -> None:
+    arguments = ImproveArguments(sets=("train.max_steps=30",), sets_improved=("train.max_steps = 70",))
+    steps = {stage.place: stage.steps for stage in plan(arguments, FACTS) if isinstance(stage, TrainStage)}
+    assert steps == {"reverse": 30, "round-1/improved": 70}
+    more = plan(ImproveArguments(sets=("train.max_steps=30",)), FACTS)
+    assert [stage.steps for stage in more if isinstance(stage, TrainStage)] == [30, 30]
+
+
 def test_what_is_done_is_told_by_files(tmp_path: Path) -> None:
     text, reverse, back, *_, judged = plan(ImproveArguments(), FACTS)
     assert {state_of(stage, tmp_path) for stage in (text, reverse, back, judged)} == {"left"}

@@ -1,6 +1,7 @@
 """The arguments of `regard improve`, and what may change between two calls with the same directory. It opens no model."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -141,6 +142,16 @@ class JudgingArguments(Settings):
         if (self.other_src is None) != (self.other_ref is None):
             raise ValueError("--other-src and --other-ref go together: give both, or neither")
         return self
+
+
+def read_arguments(given: Mapping[str, Any]) -> tuple[ImproveArguments, JudgingArguments]:
+    """The arguments of a call, by their names; what else is given is left out. None: the default. A path may stand for its name."""
+    values = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
+    own, judging = (
+        {name: values[name] for name in group.model_fields if values.get(name) is not None}
+        for group in (ImproveArguments, JudgingArguments)
+    )
+    return ImproveArguments.parse(own, "improve"), JudgingArguments.parse(judging, "improve")
 
 
 FLAGS = {"run": "RUN", "sets": "--set", "sets_improved": "--set-improved", "language_check": "--no-language-check"}

@@ -6,6 +6,7 @@ Every stage has a directory of its own below DIR. The plan is a function of the 
 command finds the same stages again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -132,7 +133,8 @@ def plan(arguments: ImproveArguments, facts: Facts) -> tuple[Stage, ...]:
 
 def _stages(arguments: ImproveArguments, facts: Facts, minutes_per_step: float | None) -> tuple[Stage, ...]:
     """minutes_per_step: of a budget of minutes; None: the models have steps."""
-    longer = ceil(arguments.factor * facts.steps)
+    steps = _given_steps(arguments.sets) or facts.steps
+    longer = _given_steps((*arguments.sets, *arguments.sets_improved)) or ceil(arguments.factor * facts.steps)
 
     def training(place: str, direction: Direction, number: int, steps: int, added: tuple[str, ...] = ()) -> TrainStage:
         limited = minutes_per_step is not None
@@ -144,8 +146,8 @@ def _stages(arguments: ImproveArguments, facts: Facts, minutes_per_step: float |
     forwards, backs = _first_models(arguments)
     for number, place in enumerate(backs):
         if place and not (number == 0 and arguments.reverse is not None):
-            stages.append(training(place, "back", number, facts.steps))
-    stages += [training(place, "forward", number, facts.steps) for number, place in enumerate(forwards) if place]
+            stages.append(training(place, "back", number, steps))
+    stages += [training(place, "forward", number, steps) for number, place in enumerate(forwards) if place]
     improved: list[str] = []
     for turn in range(1, arguments.rounds + 1):
         home = f"round-{turn}"
@@ -159,6 +161,12 @@ def _stages(arguments: ImproveArguments, facts: Facts, minutes_per_step: float |
             backs = (f"{home}/{REVERSE}",)
             stages.append(training(backs[0], "back", 0, longer, added))
     return (*stages, JudgeStage(tuple(improved)))
+
+
+def _given_steps(sets: Sequence[str]) -> int | None:
+    """The steps that `--set train.max_steps=N` gives a run; None: it says nothing. A value that is no number is refused elsewhere."""
+    values = [text.strip() for key, _, text in (one.partition("=") for one in sets) if key.strip() == "train.max_steps"]
+    return int(values[-1]) if values and values[-1].isdecimal() else None
 
 
 def _first_models(arguments: ImproveArguments) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -25,7 +25,7 @@ from regard.files import to_json, write_whole
 from regard.foreign import bounded_lines, parse_json
 from regard.settings import Record
 from regard.tasks.improve.arguments import OWN_FILTERS, ImproveArguments
-from regard.tasks.improve.plan import SUMMARY, TEXT, TRANSLATIONS, TranslateStage
+from regard.tasks.improve.plan import REVERSE, SUMMARY, TEXT, TRANSLATIONS, TranslateStage
 from regard.tasks.improve.texts import SIDES, read_sides, real_pairs
 
 DROPPED = "dropped.tsv"
@@ -75,9 +75,10 @@ def filter_translations(
     name, many = counts.most_common(1)[0] if counts else ("empty", 0)
     if not kept and name != "duplicate":  # nothing that is new, as of a further seed, is no mistake
         fix = f"or leave that filter out (--without {name})" if name != "empty" else "or give other text"
+        kept_model = f"; --reverse {out / REVERSE} keeps that model" if stage.models == (REVERSE,) else ""
         raise DataError(
             f"{home / TRANSLATIONS}: no translation is left of {number:,}, {many:,} of them dropped as {name!r}; "
-            f"train RUN longer, {fix}, and another --out"
+            f"train the model longer, {fix}, and give another --out{kept_model}"
         )
     for side, suffix in enumerate(SIDES):
         write_whole(home / f"kept.{suffix}", "".join(f"{pair[side]}\n" for pair in kept))
