@@ -49,6 +49,7 @@ def test_unknown_names_are_refused() -> None:
         "extend",
         "load",
         "load_ensemble",
+        "merge",
         "probe",
         "quantize",
         "train",

@@ -17,7 +17,7 @@ from regard.data.scenes.corpus import scene
 PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("training", "using", "tasks", "runs", "improve")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("vision", "captioning", "forecasting")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("vision", "captioning", "forecasting", "pretraining", "models")),
 ]
 FENCED = [block for page in PAGES for block in blocks(page)]
 BLOCKS = {block.mark.removeprefix("test: "): block.text for block in FENCED if block.mark.startswith("test: ")}
@@ -159,6 +159,25 @@ def test_generating(home: Path) -> None:
     assert written.count("It was") >= 2
     assert "perplexity_word" in evaluated
     assert len(shell(score, home).split()) == 18
+
+
+@pytest.mark.slow
+def test_pretraining(home: Path) -> None:
+    for name in ("captions.en", "other.en"):
+        (home / name).write_text("Two men are playing in the park.\nA man in a red shirt runs.\n" * 9, encoding="utf-8")
+    train, fill, evaluate = BLOCKS["pretraining"].strip().split("\n")
+    shell(train.replace("--preset tiny --minutes 1", SMALL), home)
+    filled, evaluated = shells("\n".join([fill, evaluate]), home)
+    assert filled.count("\n") == 2
+    assert "accuracy" in evaluated
+
+
+@pytest.mark.slow
+def test_a_text_is_continued(home: Path) -> None:
+    (home / "book.txt").write_text("It was a dark and stormy night.\nThe rain fell.\n" * 9, encoding="utf-8")
+    train, fill = BLOCKS["continued"].strip().split("\n")
+    shell(f"{train} {SMALL}", home)
+    assert shell(fill, home).startswith("It was a dark")
 
 
 @pytest.mark.slow

@@ -91,6 +91,7 @@ NEEDS = [
     "export BUNDLE made --to hf",
     "export BUNDLE made --to onnx",
     "quantize BUNDLE made --src a.fr --ref a.en",
+    "merge BUNDLE made",
     "import BUNDLE made",
     "push BUNDLE owner/name",
     "pull owner/name made",

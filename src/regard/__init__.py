@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import export, extend, import_model, improve, load, probe, quantize, train
+    from regard.api import export, extend, import_model, improve, load, merge, probe, quantize, train
     from regard.explain.explanation import Explanation
     from regard.explain.failures.findings import FailureAnalysis
     from regard.search.options import SearchOptions
@@ -45,6 +45,7 @@ __all__ = [
     "improve",
     "load",
     "load_ensemble",
+    "merge",
     "probe",
     "quantize",
     "train",
@@ -68,6 +69,7 @@ _HOMES = {
     "improve": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
+    "merge": "regard.api",
     "probe": "regard.api",
     "quantize": "regard.api",
     "train": "regard.api",

@@ -1,7 +1,4 @@
-"""The functions of `import regard`: `load`, `train`, `improve`, `probe`, `export`, `quantize`, `import_model`, `extend`.
-
-Heavy imports wait for first use.
-"""
+"""The functions of `import regard`, such as `load`, `train`, `export`, `merge` and `probe`. Heavy imports wait for first use."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -241,6 +238,21 @@ def export(
     check_path(path, "a bundle or of a run")
     check_path(out, "what is written")
     export_path(path, out, to, precision, CardFacts(source=src_lang, target=tgt_lang, licence=licence))
+
+
+def merge(adapter: str | Path, out: str | Path, base: str | Path | None = None) -> None:
+    """Write one whole bundle of an adapter bundle (LoRA) and its base to `out`, which must not exist.
+
+    `base`: where the base is, if it is not where it was when the adapter was trained.
+    """
+    with needing("regard.merge"):
+        from regard.interop.merging import merge_adapter
+
+    check_path(adapter, "an adapter bundle or of its run")
+    check_path(out, "what is written")
+    if base is not None:
+        check_path(base, "the base of the adapter")
+    merge_adapter(adapter, out, base)
 
 
 def quantize(

@@ -109,6 +109,10 @@ def test_the_other_verbs_take_a_direction(command, trained: tuple[Path, str], tm
     ]
     checked = command("data", "check", *sides, "--model", run)
     assert checked.code == 0, checked.err
+    (tmp_path / "pairs.tsv").write_text("house 1\tHaus 1\nhouse 2\tHaus 2\n", encoding="utf-8")
+    pairs = ["data", "check", "--pairs", tmp_path / "pairs.tsv", "--model", run]
+    assert complaint(command(*pairs)).endswith("say which of them the pairs have, with --tgt-lang de")
+    assert command(*pairs, "--tgt-lang", "de").code == 0
 
 
 def test_a_model_of_one_direction_refuses_another_language(command, small_run: Path) -> None:

@@ -154,6 +154,8 @@ def test_what_is_refused(command, small_run: Path, writer_run: Path, tmp_path: P
     a, b, blank, no = (tmp_path / name for name in ("a", "b", "blank", "no"))
     refusals = {
         ("--checks", "gender,bias"): "--checks bias: no such check; choose from gender, copying, ",
+        ("--checks", ","): "--checks: a name is empty; choose from gender, copying, ",
+        ("--checks", ""): "or leave --checks out",
         ("--checks", "dullness"): "--checks dullness: it is about what a language model writes; leave it out",
         ("--src", a): "--src and --ref go together",
         ("--src", a, "--ref", b): "1 lines",

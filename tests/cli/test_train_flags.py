@@ -12,6 +12,7 @@ from regard.cli.sweep import sweep
 from regard.cli.train import train
 from regard.cli.train_flags import TrainFlags
 from regard.errors import shown
+from regard.settings import leaves
 
 OWN = {"train": {"out", "sets"}, "sweep": {"out", "sets", "seeds", "jobs", "dry_run"}}
 
@@ -35,17 +36,12 @@ def test_every_flag_becomes_a_setting_and_arguments_that_say_the_same() -> None:
     for field in fields(TrainFlags):
         if field.name in ("config", "recipe"):
             continue
-        value = {"minutes": 2.5, "preset": "tiny", "horizon": 2, "context": 3}.get(field.name, "value")
+        value = {"minutes": 2.5, "preset": "tiny", "horizon": 2, "context": 3, "lora": 4}.get(field.name, "value")
         flags = TrainFlags(**{field.name: [value] if "list" in str(field.type) else value})
-        leaves = [leaf for table in _tables(flags) for leaf in table.values()]
-        assert value in leaves or [value] in leaves, field.name
+        found = [leaf for _, leaf in leaves(flags.settings())]
+        assert value in found or [value] in found, field.name
         given = command.make_context("train", [*flags.arguments(), "--out", "x"]).params
         assert TrainFlags(**{name.name: given[name.name] or None for name in fields(TrainFlags)}) == flags
-
-
-def _tables(flags: TrainFlags) -> list[dict[str, Any]]:
-    settings = flags.settings()
-    return [table if isinstance(table, dict) else {"": table} for table in settings.values()]
 
 
 def test_the_config_file_comes_first_and_lists_are_repeated() -> None:

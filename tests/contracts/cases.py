@@ -75,6 +75,9 @@ ATTENDS = frozenset({"attending"})
 # it looks at a picture: a step records where, in patches
 LOOKS = frozenset({"attending", "looking"})
 
+# it copies pieces of the source: its logits are log-probabilities
+COPIES = frozenset({"copying"})
+
 # convolutions by the Fourier transform: what must be zero is zero up to rounding
 TRANSFORMS = frozenset({"transforming"})
 
@@ -138,6 +141,25 @@ def _prefix_models() -> Iterator[ModelCase]:
         config = PrefixConfig(**{**size, **options})
         searched = SEARCHED if name in ("rotary-pre", "relative-swiglu-rms") else TRANSLATES
         yield ModelCase(f"prefix-{name}", _builder(config), searched | ATTENDS)
+
+
+def _copying() -> Iterator[ModelCase]:
+    """Networks that copy pieces of the source: with the prepared decoder and without, of each kind."""
+    size: dict[str, Any] = {"layers": 1, "width": 16, "dropout": 0.0, "copy": True}
+    blocks = {**size, "heads": 2, "feed_forward": 24}
+    recurrent = {**size, "embedding": 14, "encoder_width": 20, "layers": 2}
+    configs: dict[str, ModelConfig] = {
+        "transformer-prepared": TransformerConfig(**{**blocks, "layers": 2}),
+        "transformer-plain-untied": TransformerConfig(
+            **blocks, positions="relative", tie=False, output_bias=True, source_end=False
+        ),
+        "prefix-post": PrefixConfig(**blocks, norm="post"),
+        "recurrent-attentive": RecurrentConfig(**recurrent),
+        "recurrent-feeding": RecurrentConfig(**size, cell="gru", input_feeding=True, score="dot", tie=False),
+    }
+    for name, config in configs.items():
+        searched = SEARCHED if name == "transformer-prepared" else TRANSLATES
+        yield ModelCase(f"copying-{name}", _builder(config), searched | ATTENDS | COPIES)
 
 
 MIXING: dict[str, Any] = {
@@ -346,6 +368,10 @@ def _labelling() -> Iterator[ModelCase]:
     for mixer in (name for name in MIXER_TRAITS if name != "attention"):
         config = ClassifierTransformerConfig(**{**transformer, **MIXING, "layers": 1, "mixer": mixer})
         yield ModelCase(f"classifier-mixer-{mixer}", _labeller(config), frozenset({"labelling", "order"}))
+    for mixer, positions in (("attention", "relative"), ("hyena", "sinusoidal")):
+        causal = {"mixer": mixer, "positions": positions, "causal": True, "hyena_order": 2, "filter_width": 8}
+        config = ClassifierTransformerConfig(**{**transformer, **causal})
+        yield ModelCase(f"classifier-causal-{mixer}", _labeller(config), frozenset({"labelling", "order"}))
     tagger = ClassifierTransformerConfig(**transformer)
     yield ModelCase("tagger-transformer", _labeller(tagger, "token"), frozenset({"labelling", "tagging", "order"}))
     narrow = {"layers": 2, "width": 16, "dropout": 0.0}
@@ -370,6 +396,7 @@ CASES: tuple[ModelCase, ...] = (
     *_transformers(),
     *_mixing_translators(),
     *_prefix_models(),
+    *_copying(),
     *_recurrent(),
     *_language_models(),
     *_captioners(),

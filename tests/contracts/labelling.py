@@ -1,5 +1,5 @@
-"""The contract of classifiers and taggers: padding and the batch change nothing, every weight has a gradient, one batch can be overfitted,
-and weights survive saving and loading.
+"""The contract of classifiers, taggers and masked language models: padding and the batch change nothing, every weight has a gradient, one
+batch can be overfitted, and weights survive saving and loading.
 
 Shapes: B texts, S tokens with the end mark, L labels.
 """
@@ -73,7 +73,7 @@ def batch(case: ModelCase) -> tuple[Tensor, Tensor]:
 
 
 def loss_of(model, source: Tensor, labels: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
-    return F.cross_entropy(model(source).reshape(-1, LABELS), labels.flatten())
+    return F.cross_entropy(model(source).flatten(0, -2), labels.flatten())
 
 
 def gradients_are_finite_and_reach_every_parameter(case: ModelCase, directory: Path) -> None:

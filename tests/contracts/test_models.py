@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from contracts import causal, differentiable, forecasting, labelling, searchable, seeing, steppable
+from contracts import causal, copying, differentiable, forecasting, labelling, searchable, seeing, steppable
 from contracts.cases import CASES, LABELLING, ModelCase
+from contracts.masking import MASKING
 from regard.layers.scores import SCORES
 from regard.models.config import MIXER_TRAITS, ModelConfig
 
 
 def able(capability: str, without: str | None = None) -> list[object]:
-    cases = [case for case in (*CASES, *LABELLING, *seeing.SEEING) if capability in case.capabilities]
+    cases = [case for case in (*CASES, *LABELLING, *seeing.SEEING, *MASKING) if capability in case.capabilities]
     return [pytest.param(case, id=case.name) for case in cases if without not in case.capabilities]
 
 
@@ -41,6 +42,12 @@ def test_attending(check: Callable[[ModelCase], None], case: ModelCase) -> None:
 @pytest.mark.parametrize("case", able("steppable", without="attending"))
 @pytest.mark.parametrize("check", named(steppable.BLIND_CHECKS))
 def test_not_attending(check: Callable[[ModelCase], None], case: ModelCase) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", able("copying"))
+@pytest.mark.parametrize("check", named(copying.CHECKS))
+def test_copying(check: Callable[[ModelCase], None], case: ModelCase) -> None:
     check(case)
 
 

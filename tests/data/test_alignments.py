@@ -10,8 +10,10 @@ from regard.data.alignments import WordLinks, links_of_stable_words, read_links,
 from regard.data.batches import make_batch
 from regard.data.config import PairData
 from regard.data.prepare import prepare
+from regard.data.tagged import TaggedCorpus
 from regard.errors import DataError
 from regard.text.config import TextConfig
+from regard.text.tagged import NO_WORD
 
 PAIRS = [("the small house", "das kleine Haus"), ("houses", "Häuser"), ("a house stands", "da steht ein Haus")]
 LINKS = [frozenset({(0, 0), (1, 1), (2, 2)}), frozenset(), frozenset({(0, 2), (1, 3), (2, 0), (2, 1)})]
@@ -79,6 +81,33 @@ def test_links_between_tokens_by_hand():
         rtol=1e-6,
     )
     assert not found[1].any()
+
+
+def test_a_tag_before_the_source_has_no_links():
+    """The same links, one column to the right; a source that is a tag alone has none."""
+    links = [np.array([[0, 1], [1, 1], [1, 0]]), np.array([[0, 0]])]
+    plain = token_links(links[:1], [[0, 0, 1]], [[0, 1, 1, 2]])
+    found = token_links(links, [[NO_WORD, 0, 0, 1], [NO_WORD]], [[0, 1, 1, 2], [0]])
+    assert plain.any()
+    np.testing.assert_array_equal(found[0, :, 1:], plain[0])
+    assert not found[:, :, 0].any()
+    assert not found[1].any()
+
+
+def test_a_tagged_batch_says_the_same_behind_its_tag(tmp_path):
+    text = TextConfig.parse({"vocabulary": 301, "reserved": {"languages": ["de"]}})
+    ready = prepare(PairData(**corpus_files(tmp_path, 40)), text, tmp_path / "cache")
+    assert ready.train_links is not None
+    tag = ready.tokenizers.source.vocabulary.reserved.languages["de"]
+    tagged = TaggedCorpus(ready.train, np.full(len(ready.train), tag))
+    rest = ([0, 1, 2, 3], ready.tokenizers, 0.0, 1, 2, 1, ready.train_links)
+    plain, batch = make_batch(ready.train, *rest), make_batch(tagged, *rest)
+    assert plain.alignment is not None
+    assert batch.alignment is not None
+    assert plain.alignment.any()
+    assert torch.equal(batch.source[:, 1:], plain.source)
+    assert torch.equal(batch.alignment[:, :, 1:], plain.alignment)
+    assert not batch.alignment[:, :, 0].any()
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])

@@ -1,6 +1,7 @@
 """Corruption of texts: cases worked out by hand, invariants, rates, and the collator of transformers as an oracle."""
 
 import math
+from itertools import chain, permutations
 
 import numpy as np
 import pytest
@@ -252,6 +253,13 @@ class TestDenoising:
             orders.add(tuple(found))
         assert len(orders) == 6
         assert permuted(ids(1, 2), np.array([False, True]), generator()).tolist() == ids(1, 2).tolist()
+
+    def test_several_marks_end_one_sentence(self):
+        """`a ... b . c` has the three sentences `a ...`, `b .` and `c`."""
+        row, ends = ids(1, 8, 8, 8, 2, 9, 3), np.array([0, 1, 1, 1, 0, 1, 0], dtype=bool)
+        parts = [ids(1, 8, 8, 8).tolist(), ids(2, 9).tolist(), ids(3).tolist()]
+        found = {tuple(permuted(row, ends, generator(seed)).tolist()) for seed in range(40)}
+        assert found == {tuple(chain(*order)) for order in permutations(parts)}
 
     def test_nothing_reserved_is_corrupted(self):
         denoising = DenoiseObjective(infilling=0.9, deletion=0.5).corrupter(VOCABULARY)

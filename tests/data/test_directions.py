@@ -151,6 +151,31 @@ def test_an_empty_corpus_in_a_mixture_is_refused(tmp_path):
     assert "no usable sentence pairs from en-fr, and one must be held out" in error
 
 
+def test_a_direction_without_a_kept_validation_pair_is_refused(tmp_path):
+    """It would vanish from the scores: one whose text is empty or too long, and one that is held out."""
+    rows = []
+    for target in ("de", "fr"):
+        row, own = corpus(tmp_path, "en", target), corpus(tmp_path, "en", target, 3, "valid", 500)
+        rows.append(row | {"valid_src": own["src"], "valid_tgt": own["tgt"]})
+    data = {"corpora": rows, "max_length": 40}
+    for text in ("\n\n\n", f"{'maison ' * 9}\n\n\n", "m" * 50 + "\n\n\n"):
+        (tmp_path / "valid.enfr.fr").write_text(text, encoding="utf-8")
+        error = the_error(data, tmp_path / "cache")
+        assert "none of the 3 validation pairs from en-fr is left: they have an empty side, or are longer than" in error
+    (tmp_path / "valid.enfr.fr").write_text("maison 1\n\n\n", encoding="utf-8")
+    ready = prepare(PairData.model_validate(data), CHAR, tmp_path / "cache")
+    assert ready.valid_directions == [("en", "de")] * 3 + [("en", "fr")]
+
+
+def test_a_line_of_the_reverse_of_both_gets_advice_that_is_taken(tmp_path):
+    path = write_named(tmp_path, "tsv", [(f"house {n}", f"Haus {n}", *("en", "de")[:: -1 if n else 1]) for n in (0, 1)])
+    row = {"pairs": path, "directions": [["en", "de"]], "both": True}
+    error = the_error({"corpora": [row]}, tmp_path / "cache")
+    assert ":2: languages 'de' and 'en'" in error
+    assert 'leave both out and declare ["de", "en"] too, or mend the line' in error
+    PairData.model_validate({"corpora": [{"pairs": path, "directions": [["en", "de"], ["de", "en"]]}]})
+
+
 MIXED = [{"src": "a.en", "tgt": "a.de"}, {"src": "b.en", "tgt": "b.fr"}]
 
 
@@ -166,6 +191,10 @@ MIXED = [{"src": "a.en", "tgt": "a.de"}, {"src": "b.en", "tgt": "b.fr"}]
             "c.en: a corpus without languages among several directions; give it tgt_lang",
         ),
         ({"src": "a.txt", "tgt": "b.txt", "both": True}, "a.txt: a corpus without languages"),
+        (
+            {"src": "a.xx", "tgt": "a.de", "both": True, "src_lang": "en\n"},
+            "'en\\n' is no name of a language for a tag",
+        ),
         ({"corpora": [*MIXED, {"src": "c.fr", "tgt": "d.fr"}]}, "c.fr: from 'fr' to itself"),
         ({"corpora": [{"src": "a.en", "both": True}]}, "src = 'a.en' needs tgt"),
         ({"corpora": MIXED, "both": True}, "both and corpora exclude each other"),
@@ -188,6 +217,23 @@ MIXED = [{"src": "a.en", "tgt": "a.de"}, {"src": "b.en", "tgt": "b.fr"}]
         (
             {"corpora": [{**MIXED[0], "valid_src": "v.en", "valid_tgt": "v.de"}]},
             "corpora.0.valid_src = 'v.en': the corpora have one direction; set data.valid_src",
+        ),
+        (
+            {"corpora": [{**row, "valid_src": "-", "valid_tgt": "v.txt"} for row in MIXED]},
+            "standard input '-' can be read only once",
+        ),
+        (
+            {
+                "corpora": [
+                    {**MIXED[0], "src": "-", "src_lang": "en", "valid_pairs": "-"},
+                    {**MIXED[1], "valid_pairs": "v.tsv"},
+                ]
+            },
+            "standard input '-' can be read only once",
+        ),
+        (
+            {"corpora": [{**MIXED[0], "test_pairs": "-"}, {**MIXED[1], "test_pairs": "t.tsv"}]},
+            "test texts must be files",
         ),
         ({"corpora": [{**MIXED[0], "directions": [["en", "de"]]}]}, "directions: needs pairs"),
         ({"corpora": [{"pairs": "a.tsv", "directions": [["en", "en"]]}]}, "'en' to itself"),

@@ -313,3 +313,23 @@ def test_a_huge_name_of_a_row_is_cut_in_tables(tmp_path: Path) -> None:
     comparison = compare_runs([result(run) for run in runs], resamples=RESAMPLES)
     assert all(len(cells[0]) <= 120 for table in tables(comparison) for cells in table.cells)
     assert "x" * 300 in comparison_to_json(comparison)
+
+
+def test_one_direction_of_a_model_of_several_is_compared_with_a_model_of_one(tmp_path: Path) -> None:
+    """The rows of both have the same text; those of the first name its direction."""
+    directed = finished_run(tmp_path / "directed", settings(1, norm="post"), wrong=[1, 2])
+    plain = finished_run(tmp_path / "plain", settings(1), wrong=[3])
+    expected = compare_runs([result(directed), result(plain)], resamples=RESAMPLES)
+    path = directed / "translations.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def name_directions(*names: str) -> None:
+        named = [{**row, "direction": names[n % len(names)]} for n, row in enumerate(rows)]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in named), encoding="utf-8")
+
+    name_directions("fr-en")
+    found = compare_runs([result(directed), result(plain)], resamples=RESAMPLES)
+    assert comparison_to_json(found) == comparison_to_json(expected)
+    name_directions("fr-en", "en-fr")
+    with pytest.raises(DataError, match=r"judged in one direction, but .* in fr-en, en-fr; compare runs of the same"):
+        compare_runs([result(directed), result(plain)], resamples=RESAMPLES)

@@ -1,6 +1,7 @@
 """Bundles and runs whose JSON files, manifests and tokenizers were attacked, most with a manifest that is correct."""
 
 import json
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -41,6 +42,22 @@ def bundle(rng: Random, directory: Path) -> Command:
             return command  # hashing it would take as long for the attacker
     draw.sign(checkpoint)
     return command
+
+
+def adapter(rng: Random, directory: Path) -> Command:
+    """A file of an adapter bundle, changed, or its base; the manifest is correct."""
+    run = directory / "adapter"
+    checkpoint = run / (run / "best").read_text(encoding="utf-8").strip()
+    path = checkpoint / rng.choice(["adapter.json", "adapter.json", "adapter.safetensors", "config.json"])
+    if path.suffix == ".json" and rng.random() < 0.8:
+        draw.write_text(path, draw.json_text(rng, json.loads(path.read_text(encoding="utf-8"))))
+    elif rng.random() < 0.7:
+        draw.damage_bytes(rng, path)
+    else:
+        shutil.rmtree(directory / "translator")
+    draw.sign(checkpoint)
+    verb = rng.choice(("translate", "evaluate", "score", "explain", "export", "info"))
+    return rng.choice([sound_commands(translator="adapter")[verb], sound_commands()["merge"]])
 
 
 def manifest(rng: Random, directory: Path) -> Command:

@@ -25,6 +25,9 @@ KEYS = (
         "train.learning_rate",
         "train.optimizer",
         "train.start",
+        "train.freeze",
+        "train.layer_decay",
+        "text.grow",
     ),
     *(
         "train.select",
@@ -42,15 +45,8 @@ SIZES = (
     *("model.layers", "model.width", "model.heads", "model.feed_forward", "model.max_positions", "model.dropout"),
     *("text.vocabulary", "train.batch_tokens", "train.learning_rate", "train.warmup", "train.accumulate", "train.clip"),
     *("train.validate_every", "train.save_every", "train.keep", "train.average", "train.ema", "train.workers"),
-    *(
-        "train.seed",
-        "train.patience",
-        "data.pocket",
-        "data.max_length",
-        "data.seed",
-        "train.label_smoothing",
-        "data.temperature",
-    ),
+    *("train.seed", "train.patience", "data.pocket", "data.max_length", "data.seed", "train.label_smoothing"),
+    *("train.layer_decay", "text.grow", "data.temperature"),
 )
 NUMBERS = (
     "0",

@@ -29,6 +29,7 @@ from hostile.verbs import RUNS, Command, Family, Materials, Outcome, Server, dig
 
 FAMILIES: Mapping[str, Family] = {
     "bundles": bundles.bundle,
+    "adapters": bundles.adapter,
     "manifests": bundles.manifest,
     "runs": bundles.run,
     "protobufs": bundles.protobuf,

@@ -249,14 +249,11 @@ FRENCH = (
 )
 ENGLISH = ("the cat sleeps", "I am a student", "the apple is red", "he speaks", "we eat an apple", "the black cat")
 TINY = ("--set", "train.max_steps=4", "--set", "train.batch_tokens=200", "--set", "train.validate_every=2")
-SMALL = (
-    *TINY,
-    *("--set", "model.layers=1", "--set", "model.width=16"),
-    *("--set", "model.heads=2", "--set", "model.feed_forward=16"),
-)
+SIZES = "--set model.layers=1 --set model.width=16 --set model.heads=2 --set model.feed_forward=16"
+SMALL = (*TINY, *SIZES.split())
 
 
-RUNS = ("translator", "writer", "classifier", "captioner", "forecaster", "filler")
+RUNS = ("translator", "writer", "classifier", "captioner", "forecaster", "filler", "adapter")
 """The runs of `Materials`."""
 CLASSES = {"light": 200, "dark": 30}
 
@@ -303,6 +300,10 @@ def make_materials(home: Path, server: Server) -> Materials:
             *("train", "--task", "pretrain", "--text", "a.txt", "--out", "filler"),
             *(*SMALL, "--set", "text.vocabulary=320"),
         ),
+        "adapter": (
+            *("train", *parallel, "--start", "translator", "--out", "adapter", *TINY),
+            *("--lora", "2", "--set", "train.lora.merge=false"),
+        ),
         "ct2": ("export", "translator", "ct2", "--to", "ct2"),
         "model.zip": ("export", "translator", "model.zip", "--to", "zip"),
     }
@@ -346,6 +347,7 @@ def sound_commands(
         "caption": Command(("caption", "captioner", picture, "--max-length", "5")),
         "forecast": Command(("forecast", "forecaster", "--series", series)),
         "export": Command(("export", translator, out, "--to", "safetensors")),
+        "merge": Command(("merge", "adapter", out)),
         "quantize": Command(("quantize", translator, out, "--src", source, "--ref", target, "--beam", "1"), **tables),
         "import": Command(("import", foreign, out)),
         "push": Command(("push", translator, "someone/model"), environment=OFFLINE),

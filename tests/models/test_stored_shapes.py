@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from regard.models.build import build_captioner, build_classifier, build_language_model, build_translator, count_model
+from regard.models.build import (
+    build_captioner,
+    build_classifier,
+    build_language_model,
+    build_pretrained,
+    build_translator,
+    count_model,
+)
 from regard.models.config import (
     CAPTIONERS,
     CLASSIFIERS,
@@ -17,6 +24,7 @@ from regard.models.config import (
     SCORE_TRAITS,
     TRANSLATORS,
     MarkovConfig,
+    MaskedTransformerConfig,
 )
 from regard.models.shapes import (
     RELATIVE_BUCKETS,
@@ -24,6 +32,7 @@ from regard.models.shapes import (
     captioner_shapes,
     classifier_shapes,
     language_model_shapes,
+    pretrained_shapes,
     table_shapes,
     translator_shapes,
 )
@@ -80,21 +89,31 @@ depth = st.none() | st.integers(1, 3)
 
 
 @settings(max_examples=60, deadline=None)
-@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9), st.booleans())
-def test_translators(values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int, bias: bool) -> None:
+@given(transformers(), depth, depth, st.booleans(), st.booleans(), st.integers(3, 9), st.booleans(), st.booleans())
+def test_translators(
+    values: Any, encoder: Any, decoder: Any, tie: bool, joint: bool, source: int, bias: bool, copy: bool
+) -> None:
     layers = {"encoder_layers": encoder, "decoder_layers": decoder, "tie": tie, **causal_decoder(values)}
-    layers["output_bias"] = bias
+    layers |= {"output_bias": bias, "copy": copy}
     config, target = TRANSLATORS["transformer"].parse({**values, **layers}), source if joint else 7
     network = build_translator(config, source, target, joint)
     assert translator_shapes(config, source, target, joint) == stored(network)
 
 
 @settings(max_examples=30, deadline=None)
-@given(transformers(), st.booleans(), st.integers(3, 9))
-def test_prefix_language_models(values: Any, tie: bool, vocabulary: int) -> None:
-    config = TRANSLATORS["prefix"].parse({**values, "mixer": "attention", "tie": tie})
+@given(transformers(), st.booleans(), st.integers(3, 9), st.booleans())
+def test_prefix_language_models(values: Any, tie: bool, vocabulary: int, copy: bool) -> None:
+    config = TRANSLATORS["prefix"].parse({**values, "mixer": "attention", "tie": tie, "copy": copy})
     network = build_translator(config, vocabulary, vocabulary, True)
     assert translator_shapes(config, vocabulary, vocabulary, True) == stored(network)
+
+
+@settings(max_examples=30, deadline=None)
+@given(transformers(), depth, st.booleans(), st.integers(3, 9), st.booleans())
+def test_masked_language_models(values: Any, encoder: Any, tie: bool, vocabulary: int, bias: bool) -> None:
+    layers = {"encoder_layers": encoder, "tie": tie, "output_bias": bias}
+    config = MaskedTransformerConfig.parse({**values, **layers})
+    assert pretrained_shapes(config, vocabulary) == stored(build_pretrained(config, vocabulary))
 
 
 @settings(max_examples=30, deadline=None)
@@ -139,7 +158,8 @@ def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) 
     transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5), st.booleans()
 )
 def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int, bias: bool) -> None:
-    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias}
+    causal = pooling == "mean" and MIXER_TRAITS[values["mixer"]].causal
+    head = {"pooling": pooling, "output_bias": bias, "pooler": not bias, "causal": causal}
     config = CLASSIFIERS["transformer"].parse({**values, "encoder_layers": encoder, **head})
     network = build_classifier(config, 9, labels, tagging=tagging)
     assert classifier_shapes(config, 9, labels) == stored(network)

@@ -42,7 +42,7 @@ def test_chunks_of_a_wide_network_are_larger_and_give_the_same(
 ) -> None:
     monkeypatch.setattr(module, "CHUNK_ELEMENTS", 50 * 64)
     monkeypatch.setattr(module, "WIDE_CHUNK_ELEMENTS", 50 * 640)
-    assert module._chunk_rows(50, width, False) == (640 if width == 512 else 64)
+    assert module.chunk_rows(50, width, False) == (640 if width == 512 else 64)
     torch.manual_seed(0)
     hidden, weight = torch.randn(700, width).to(dtype), torch.randn(50, width) / 8
     targets = torch.randint(0, 50, (700,))

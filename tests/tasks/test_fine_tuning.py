@@ -249,21 +249,23 @@ def test_what_cannot_be_taken_over_is_refused(tmp_path: Path) -> None:
     )
     assert complaint({"text": {"kind": "char"}}) == f"text.kind = 'char': {where} 'bpe'; leave it out"
     assert complaint({"text": {"lowercase": True}}) == f"text.lowercase = True: {where} False; leave it out"
-    assert complaint({"task": "generate"}) == (
-        f"train.start = '{base}': a model for task 'translate', not for 'generate'; start from one for the same task"
+    assert complaint({"task": "forecast"}) == (
+        f"train.start = '{base}': a model for task 'translate', which has nothing in common with one for 'forecast'; "
+        "start from one for the same task"
     )
     assert complaint({"data": {"text": "book.txt"}}) == (
         f"train.start = '{base}': a model for task 'translate', which does not look at data.text; leave it out, "
-        "or start from a model for a task that does"
+        "or set task to 'generate' or 'pretrain'"
     )
     assert complaint({"task": "translate", "data": {"text": "book.txt"}}) == (
-        "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate'"
+        "config: data.text has no meaning for task 'translate'; leave it out, or set task to 'generate' or 'pretrain'"
     )
     for task in ("translat", ["translate"]):
-        assert "'translate', 'generate', 'classify', 'classify_images', 'caption' or 'forecast'" in complaint(
-            {"task": task}
+        assert (
+            "'translate', 'generate', 'classify', 'classify_images', 'caption', 'forecast' or 'pretrain'"
+            in complaint({"task": task})
         )
-    with pytest.raises(ConfigError, match="a model for task 'translate', not for 'generate'"):
+    with pytest.raises(ConfigError, match=r"model.width = 128: training starts from .* where it is 16; leave it out"):
         base_of(parse_settings({"task": "generate", "data": {"text": "book.txt"}, "train": {"start": str(base)}}))
     none = str(tmp_path / "none")
     assert complaint({"train": {"start": none}}).startswith(f"train.start: {none}: no such directory")
@@ -320,9 +322,9 @@ def test_a_counted_model_is_refused(tmp_path: Path) -> None:
         run(further, tmp_path / "further", start=str(tmp_path / "base"))
 
 
-def test_a_classifier_keeps_its_labels(tmp_path: Path) -> None:
+def test_a_bag_of_words_keeps_its_labels(tmp_path: Path) -> None:
     settings, further = settings_of("classify", tmp_path)
-    run(settings, tmp_path / "base")
+    run({**settings, "model": {"kind": "bag"}}, tmp_path / "base")
     (tmp_path / "relabelled.tsv").write_text("fine\tgood\ndull\tsad\n" * 10, encoding="utf-8")
     with pytest.raises(ConfigError, match="tells bad, good apart, and the texts have the labels good, sad"):
         run(further, tmp_path / "further", start=str(tmp_path / "base"))

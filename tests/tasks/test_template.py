@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -35,8 +35,20 @@ def within(table: str, group: type[BaseModel]) -> Iterator[tuple[str, str, Any]]
     for name, field in group.model_fields.items():
         if isinstance(field.default, BaseModel):
             yield from within(f"{table}.{name}", type(field.default))
+        elif inner := next(
+            (kind for kind in get_args(field.annotation) if is_optional(field) and is_group(kind)), None
+        ):
+            yield from ((table, f"{name}.{part}", own) for part, own in inner.model_fields.items())
         else:
             yield table, name, field
+
+
+def is_optional(field: Any) -> bool:
+    return type(None) in get_args(field.annotation)
+
+
+def is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 @pytest.mark.parametrize(("task", "kind"), ALL)
@@ -46,18 +58,20 @@ def test_every_setting_is_explained(task: str, kind: str) -> None:
     tables[""] = text.split("\n[")[0]
     count = 0
     for table, name, field in fields(task, kind):
-        [line] = re.findall(rf"^(?:# )?{name} =.*$", tables[table], flags=re.MULTILINE)
-        assert re.search(rf"^# (?!\w+ =).+\n{re.escape(line)}$", tables[table], flags=re.MULTILINE), name
+        [line] = re.findall(rf"^(?:# )?{re.escape(name)} =.*$", tables[table], flags=re.MULTILINE)
+        assert re.search(rf"^# (?![\w.]+ =).+\n{re.escape(line)}$", tables[table], flags=re.MULTILINE), name
         note = line.split("  # ")[1]
         assert note, name
         if field.default is not None and name not in ("task", "kind"):
-            written = tomllib.loads(line.removeprefix("# "))[name]
+            written: Any = tomllib.loads(line.removeprefix("# "))
+            for key in name.split("."):
+                written = written[key]
             assert written == (list(field.default) if isinstance(field.default, tuple) else field.default), name
         elif field.default is None and not field.examples:
             assert note.endswith("not set"), name
         count += 1
     assert count > 30
-    assert len(re.findall(r"^(?:# )?\w+ =", text, flags=re.MULTILINE)) == count, "and nothing else"
+    assert len(re.findall(r"^(?:# )?[\w.]+ =", text, flags=re.MULTILINE)) == count, "and nothing else"
 
 
 @pytest.mark.parametrize(("task", "kind"), ALL)

@@ -1,6 +1,8 @@
 """Reserved pieces: part of every learned vocabulary, never made of text, found by class, stored with the tokeniser."""
 
 import pickle
+import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -70,6 +72,28 @@ def test_their_names_are_understood_and_shown_when_asked(tokenizer):
     assert encode_reserved(tokenizer, "the cat") == tokenizer.encode("the cat")
     if tokenizer.kind == "char":  # a space is a piece of its own
         assert tokenizer.vocabulary.id_of("▁") == ids[ids.index(2) - 1] == ids[ids.index(2) + 1]
+
+
+def test_what_follows_a_gap_without_a_space_goes_on_with_its_word(tokenizer):
+    """A full stop behind a mask is what training has it to be: no space stands before it."""
+    vocabulary = tokenizer.vocabulary
+    for text in ("on the <mask>x.", "<extra_id_3>mat, <mask>é<mask>. the", "<mask><mask>"):
+        ids = encode_reserved(tokenizer, text)
+        filled = text
+        for name in ("<mask>", "<extra_id_3>"):
+            filled = filled.replace(name, "")
+        if tokenizer.kind in ("bpe", "unigram"):
+            behind = [vocabulary.spelling(two) for one, two in pairwise(ids) if one < 15 <= two]
+            assert [spelling.startswith("▁") for spelling in behind] == [part[:1] == " " for part in parts_behind(text)]
+            assert decode_reserved(tokenizer, ids) == text.replace("é<mask>", "é <mask>").replace("><mask>", "> <mask>")
+        assert tokenizer.decode(ids).replace(" ", "") == filled.replace(" ", "")
+    ids = encode_reserved(tokenizer, ">>en<<the")
+    assert ids == [15, *tokenizer.encode("the")], "a language is no part of a word"
+
+
+def parts_behind(text):
+    """What stands behind each gap, where something does."""
+    return [part for part in re.split(r"<mask>|<extra_id_\d>", text)[1:] if part]
 
 
 def test_they_are_stored_with_the_tokeniser(tokenizer, tmp_path):

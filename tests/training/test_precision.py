@@ -54,7 +54,8 @@ def relative(found: Tensor, expected: Tensor) -> float:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"positions": "relative"}, {"norm_kind": "rms", "activation": "swiglu"}, {"norm": "post"}]
+    "changes",
+    [{}, {"positions": "relative"}, {"norm_kind": "rms", "activation": "swiglu"}, {"norm": "post"}, {"copy": True}],
 )
 def test_gradients_in_bfloat16_are_those_of_float32_but_for_its_rounding(changes: dict[str, Any]) -> None:
     network = translator(**changes)

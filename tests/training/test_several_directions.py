@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from regard.errors import ConfigError
+from regard.explain.records import Report
+from regard.explain.report import page_data
+from regard.explain.run_report import write_run_report
 from regard.tasks.load import load_translator
 from training.runs import assert_same_run, run, small_settings, stop_after
 
@@ -76,7 +79,10 @@ def test_the_log_and_the_bundle_name_the_directions(learned: Path) -> None:
     events = [json.loads(line) for line in (learned / "run" / "log.jsonl").read_text("utf-8").splitlines()]
     last = [event for event in events if event["event"] == "validated"][-1]
     assert last["bleu"] == pytest.approx((last["bleu_xx-cp"] + last["bleu_xx-rv"]) / 2)
-    assert {sample["source"] for sample in last["samples"]}
+    shown = [(sample["source"], sample["reference"]) for sample in last["samples"]]
+    expected = [(line, written) for line in lines(60, 2) for written in (line, line[::-1])]
+    assert shown == expected[: len(shown)], "both directions in turn"
+    assert any(written != source for source, written in shown)
     bundle = load_translator(learned / "run").bundle
     assert bundle is not None
     directions = bundle.config.directions
@@ -85,7 +91,7 @@ def test_the_log_and_the_bundle_name_the_directions(learned: Path) -> None:
     assert config["text"]["reserved"]["languages"] == ["cp", "rv"]
 
 
-def test_training_goes_on_in_one_of_the_directions(learned: Path) -> None:
+def test_training_goes_on_in_one_of_the_directions(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = copies_and_reversals(learned)["data"]["corpora"][1]
     settings = {"data": row, "train": {"start": str(learned / "run")}}
     run(settings, learned / "further", max_steps=4, validate_every=2)
@@ -95,6 +101,26 @@ def test_training_goes_on_in_one_of_the_directions(learned: Path) -> None:
     model = load_translator(learned / "further", engine="torch")
     assert model.directions.pairs == (("xx", "cp"), ("xx", "rv"))
     assert [one.pairs for one in model.directions.seen] == [0, 1500]
+    shown: list[Report] = []
+    monkeypatch.setattr("regard.explain.report.page_data", lambda report: shown.append(report) or page_data(report))
+    write_run_report(learned / "further")
+    rows = [json.loads(line) for line in (learned / "further" / "translations.jsonl").read_text("utf-8").splitlines()]
+    [report] = shown
+    assert report.alignments, "the report is of the direction that was trained, not of the base's first"
+    assert {"".join(one.source_words) for one in report.alignments} <= {row["source"] for row in rows}
+
+
+def test_positions_that_end_before_the_tag_are_refused_before_training(tmp_path: Path) -> None:
+    """Of one direction too, if the base has several: its sources get a tag."""
+    settings = small_settings(tmp_path)
+    short = {**settings["model"], "positions": "learned", "max_positions": 64}
+    both = {**settings["data"], "both": True, "max_length": 62}
+    run({**settings, "data": both, "model": short, "train": {"max_steps": 1, "batch_tokens": 120}}, tmp_path / "base")
+    further = {"train": {"start": str(tmp_path / "base"), "max_steps": 1, "batch_tokens": 120}}
+    message = "model.max_positions 64 is shorter than the longest example, data.max_length 63 and a language tag and"
+    with pytest.raises(ConfigError, match=message):
+        run({"data": {**settings["data"], "max_length": 63}, **further}, tmp_path / "one")
+    run({"data": {**settings["data"], "max_length": 62}, **further}, tmp_path / "one")
 
 
 def test_a_language_that_the_base_does_not_know_is_one_line(learned: Path) -> None:

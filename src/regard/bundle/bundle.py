@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.bundle.adapter import ADAPTER, ADAPTER_WEIGHTS, LORA_A, LORA_B, Adapter, adapter_record, read_adapter_file
 from regard.bundle.building import unfilled_network
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.manifest import MEND, write_manifest
 from regard.bundle.opened import OpenBundle
 from regard.bundle.quantised import dequantised, is_quantised
 from regard.bundle.tensors import tensors_of, write_tensors
-from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, tensor_shapes
+from regard.bundle.weights import WEIGHTS, not_finite, read_weights_file, shapes_of_sum, tensor_shapes
 from regard.errors import BundleError, ConfigError
 from regard.files import disk_errors, to_json, whole_directory
 
@@ -58,9 +59,37 @@ def _is_tied(name: str, tensors: Mapping[str, Tensor], expected: Iterable[str]) 
 
 
 def read_weights(bundle: OpenBundle) -> dict[str, Tensor]:
-    """The tensors of a bundle, under the names of the newest format. They fit its config."""
+    """The tensors of a bundle, under the names of the newest format. They fit its config. Of an adapter: the sum with its base."""
+    if bundle.base is not None:
+        return _read_sum(bundle, bundle.base)
     tensors = tensors_of(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
     return dequantised(tensors) if is_quantised(bundle.files) else tensors
+
+
+def _read_sum(bundle: OpenBundle, base: OpenBundle) -> dict[str, Tensor]:
+    """The weights of the base of an adapter with its additions."""
+    tensors, scale = read_weights(base), adapter_record(bundle.files).scale
+    additions = tensors_of(*read_adapter_file(bundle.files, shapes_of_sum(bundle, base)))
+    for key, tensor in additions.items():
+        if key.endswith(LORA_A):
+            name = key.removesuffix(LORA_A)
+            tensors[name] = torch.addmm(
+                tensors[name].to(tensor.dtype), additions[f"{name}{LORA_B}"], tensor, alpha=scale
+            )
+        elif not key.endswith(LORA_B):
+            tensors[key] = tensor
+    return tensors
+
+
+def write_adapter(
+    directory: Path, tensors: Mapping[str, Tensor], record: Adapter, config: BundleSettings, codecs: Any
+) -> None:
+    """Write the files of an adapter bundle into an existing directory, without the manifest."""
+    write_tensors(directory / ADAPTER_WEIGHTS, tensors)
+    with disk_errors(directory):
+        (directory / ADAPTER).write_text(to_json(record.model_dump(mode="json")), encoding="utf-8")
+        (directory / CONFIG).write_text(to_json(config.model_dump(mode="json")), encoding="utf-8")
+        config.save_codecs(codecs, directory)
 
 
 def read_network(bundle: OpenBundle, device: str | torch.device = "cpu") -> nn.Module:

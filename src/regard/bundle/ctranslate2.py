@@ -50,6 +50,8 @@ def obstacle(model: ModelConfig) -> str | None:
         return f"it has no model.norm_kind {model.norm_kind!r}, only layer and rms"
     if model.score != "scaled_dot":
         return f"it has no model.score {model.score!r}, only scaled_dot"
+    if model.copies:
+        return "it has no copy mechanism, model.copy = true"
     if find_spec("ctranslate2") is None:
         return "the package ctranslate2 is not installed (pip install ctranslate2)"
     return None

@@ -2,15 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from regard.bundle.adapter import description, is_adapter
+from regard.bundle.adapter_base import find_base
 from regard.bundle.config import BundleSettings, parse_config
 from regard.bundle.header import read_header
 from regard.bundle.locate import find_bundle
 from regard.bundle.manifest import MANIFEST, MEND, FileCheck, Manifest, open_manifest
-from regard.bundle.opened import FOR_RESUMING, REQUIRED, STATE_FILE, OpenBundle
+from regard.bundle.opened import FOR_RESUMING, STATE_FILE, OpenBundle, required_files
 from regard.bundle.quantised import quantised_record
 from regard.bundle.weights import WEIGHTS, check_weights, tensor_shapes
 from regard.errors import BundleError, TextError, shown
@@ -42,6 +44,7 @@ def describe(path: str | Path, classes: Mapping[str, type[BundleSettings]]) -> d
         "languages": config.languages.model_dump(),
         "tokenizer": _tokenizer(files),
         "quantised": _quantised(files),
+        **({"adapter": description(files)} if is_adapter(files) else {}),
         "parameters": _parameters(directory, config),
         **{name: value for name, value in config.model_dump(mode="json").items() if name not in HEADER},
         "training": _training(files, checks),
@@ -125,7 +128,7 @@ def _training(files: Manifest, checks: list[FileCheck]) -> dict[str, Any] | None
 
 def _problems(files: Manifest, checks: list[FileCheck], config: BundleSettings) -> Iterator[str]:
     """One line for each file that is not listed, missing or damaged."""
-    for name in (*REQUIRED, *config.codec_files):
+    for name in (*required_files(files), *config.codec_files):
         if name not in files.digests:
             yield f"{files.directory / name}: not listed in {MANIFEST}; the bundle is incomplete; {MEND}"
     left_out = {check.name for check in checks if check.state == "missing" and check.name in FOR_RESUMING}
@@ -134,7 +137,13 @@ def _problems(files: Manifest, checks: list[FileCheck], config: BundleSettings) 
 
 def _misfits(files: Manifest, config: BundleSettings, stored: int) -> Iterator[str]:
     """One line for codecs and one for weights that do not fit the config."""
-    for check in (lambda: config.load_codecs(files), lambda: check_weights(files, config, stored)):
+    checks: list[Callable[[], object]] = [
+        lambda: config.load_codecs(files),
+        lambda: check_weights(files, config, stored),
+    ]
+    if is_adapter(files):
+        checks.append(lambda: find_base(files))
+    for check in checks:
         try:
             check()
         except (BundleError, TextError) as error:

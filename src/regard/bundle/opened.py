@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.bundle.adapter import ADAPTER, ADAPTER_WEIGHTS, is_adapter
+from regard.bundle.adapter_base import find_base
 from regard.bundle.config import CONFIG, BundleSettings, parse_config
 from regard.bundle.manifest import Manifest, open_manifest
 from regard.bundle.weights import WEIGHTS, check_weights
+from regard.errors import BundleError
 from regard.text.build import TokenizerPair
 
 REQUIRED = (WEIGHTS, CONFIG)
 OPTIMISER_FILE, STATE_FILE = "optimiser.safetensors", "state.json"
 FOR_RESUMING = (OPTIMISER_FILE, STATE_FILE)
 """The files that a checkpoint has beside its bundle. A model that is only used may come without them."""
+
+
+def required_files(files: Manifest) -> tuple[str, ...]:
+    """The files that every bundle has beside those of its codecs."""
+    return (ADAPTER_WEIGHTS, ADAPTER, CONFIG) if is_adapter(files) else REQUIRED
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,9 @@ class OpenBundle:
     """The format of the files; `config` is always in the newest format."""
     given: Path | None = None
     """The path that the user gave: the bundle, or the run that it is the best checkpoint of. None: the bundle."""
+
+    base: "OpenBundle | None" = None
+    """Of an adapter bundle: the model that it adds to."""
 
     @property
     def directory(self) -> Path:
@@ -56,17 +67,24 @@ def parse_bundle(
     classes: Mapping[str, type[BundleSettings]],
     verify: bool = True,
     hashed_when_read: Collection[str] = (),
+    base: Path | None = None,
 ) -> OpenBundle:
     """The bundle in `directory`; `verify=False` checks the hashes of config and codecs only, which are read now.
 
     hashed_when_read: files that the caller reads next, as in `Manifest.verify`.
+    base: where the base of an adapter is, in place of the path that the adapter names.
     """
     files = open_manifest(directory)
     if verify:
-        files.verify(REQUIRED, may_lack=FOR_RESUMING, hashed_when_read=hashed_when_read)
+        files.verify(required_files(files), may_lack=FOR_RESUMING, hashed_when_read=hashed_when_read)
     config, stored = parse_config(files, classes)
     files.require(config.codec_files)
     codecs = config.load_codecs(files)
     if config.counted or config.shapes() is not None:
         check_weights(files, config, stored)
-    return OpenBundle(config, codecs, files, stored)
+    if not is_adapter(files):
+        if base is not None:
+            raise BundleError(f"{directory}: no adapter, but a whole bundle; leave out --base {base}")
+        return OpenBundle(config, codecs, files, stored)
+    found = parse_bundle(find_base(files, base), classes, verify, hashed_when_read)
+    return OpenBundle(config, codecs, files, stored, base=found)

@@ -9,6 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.bundle import format1
+from regard.bundle.adapter import (
+    ADAPTER_WEIGHTS,
+    adapter_record,
+    check_adapter,
+    is_adapter,
+    read_adapter_file,
+    with_additions,
+)
 from regard.bundle.config import CONFIG, BundleSettings
 from regard.bundle.header import FLOATS, Header, StoredTensor, header_of, read_header
 from regard.bundle.manifest import MEND, Manifest
@@ -67,7 +75,22 @@ def _built_sizes(config: BundleSettings) -> _Sizes:
 
 def check_weights(files: Manifest, config: BundleSettings, stored_format: int = 2) -> None:
     """Refuse a weights file whose header does not fit the config, or is damaged. No tensor is read."""
+    if is_adapter(files):
+        check_adapter(files, tensor_shapes(config))
+        return
     _checked_header(files, config, stored_format)
+
+
+def weights_file(files: Manifest) -> str:
+    """The name of the file of a bundle's own weights."""
+    return ADAPTER_WEIGHTS if is_adapter(files) else WEIGHTS
+
+
+def verify_weights(bundle: "OpenBundle") -> None:
+    """Refuse weights that are missing or changed, those of the base of an adapter included."""
+    bundle.files.verify_file(weights_file(bundle.files))
+    if bundle.base is not None:
+        verify_weights(bundle.base)
 
 
 def read_weights_file(
@@ -83,6 +106,8 @@ def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
     """Name -> tensor of a bundle, in float32, under the names of the newest format. No torch."""
     import numpy as np
 
+    if bundle.base is not None:
+        return _numpy_sum(bundle, bundle.base)
     arrays = stored_arrays(bundle)
     if is_quantised(bundle.files):
         with np.errstate(all="ignore"):  # what is no number is refused
@@ -95,9 +120,32 @@ def numpy_weights(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
 
 def stored_arrays(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
     """Name -> what is stored, in float32: of a quantised bundle whole numbers and scales. Their numbers are not checked."""
+    return _arrays(*read_weights_file(bundle.files, bundle.config, bundle.stored_format))
+
+
+def _numpy_sum(bundle: "OpenBundle", base: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
+    """The weights of the base of an adapter with its additions."""
     import numpy as np
 
-    content, tensors = read_weights_file(bundle.files, bundle.config, bundle.stored_format)
+    additions = _arrays(*read_adapter_file(bundle.files, shapes_of_sum(bundle, base)))
+    for name, array in additions.items():
+        if not np.isfinite(array).all():
+            raise not_finite(bundle, name)
+    return with_additions(numpy_weights(base), additions, adapter_record(bundle.files).scale)
+
+
+def shapes_of_sum(bundle: "OpenBundle", base: "OpenBundle") -> Shapes:
+    """The shapes of an adapter's network, which are those of its base."""
+    own = tensor_shapes(bundle.config)
+    if own != tensor_shapes(base.config):
+        raise BundleError(f"{bundle.directory / CONFIG}: not the network of the base {base.directory}; {MEND}")
+    return own
+
+
+def _arrays(content: bytearray, tensors: Mapping[str, StoredTensor]) -> "dict[str, NDArray[np.float32]]":
+    """Name -> tensor of the content of a file, in float32."""
+    import numpy as np
+
     arrays: dict[str, NDArray[np.float32]] = {}
     for name, tensor in tensors.items():
         part = memoryview(content)[tensor.begin : tensor.end]
@@ -113,7 +161,8 @@ def stored_arrays(bundle: "OpenBundle") -> "dict[str, NDArray[np.float32]]":
 def not_finite(bundle: "OpenBundle", name: str) -> BundleError:
     """The error of a tensor with infinite or NaN numbers. No engine reports them reliably."""
     return BundleError(
-        f"{bundle.directory / WEIGHTS}: {name} holds what is not a number: the training diverged; take another checkpoint"
+        f"{bundle.directory / weights_file(bundle.files)}: {name} holds what is not a number: "
+        "the training diverged; take another checkpoint"
     )
 
 

@@ -32,22 +32,35 @@ def fill(
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import identity
     from regard.cli.lines import process_lines, quiet_if_typed
-    from regard.cli.streams import open_output
+    from regard.cli.streams import open_output, print_status
+    from regard.data.readers import display_name
+    from regard.errors import ConfigError
+    from regard.search.checks import check_count
     from regard.tasks.load import load_filler
 
+    check_count("--nbest", nbest)
+    check_count("--beam", beam)
+    if texts and input_file != "-":
+        raise ConfigError(f"-i {input_file}: there are texts on the command line too; leave out the one or the other")
     path = find_bundle(bundle)
     with quiet_if_typed("" if texts else input_file):
-        processor = FillLines(load_filler(path, device), nbest, beam, as_json)
+        processor = FillLines(
+            load_filler(path, device), nbest, beam, as_json, "text " if texts else f"{display_name(input_file)}:"
+        )
         if texts:
-            results = processor.process(0, list(range(len(texts))), texts)
+            results = processor.process(0, list(range(len(texts))), processor.parse(0, texts))
             with open_output(output_file) as stream:
                 stream.writelines(result.lines for result in results)
+            for result in results:
+                print_status(*result.remarks)
         else:
             settings = {"json": as_json, "nbest": nbest, "beam": beam, "model": identity(path)}
             process_lines(processor, input_file, output_file, settings=settings)
+    if processor.lines and not processor.gaps and processor.filler.gaps.needed:
+        print_status("note: there is no <mask> in the text, so nothing was filled")
 
 
-@dataclass(frozen=True)
+@dataclass
 class FillLines:
     """Fills the gaps of lines: a `LineProcessor`."""
 
@@ -55,12 +68,25 @@ class FillLines:
     nbest: int
     beam: int
     as_json: bool
+    where: str
+    """What stands before the number of a line in errors."""
+    lines: int = 0
+    """Lines that were read and are not empty."""
+    gaps: int = 0
+    """Gaps in them."""
 
     name = "filling"
     max_batch_width = None  # the filler batches by itself
 
     def parse(self, first: int, lines: list[str]) -> list[str]:
-        """The lines unchanged."""
+        """The lines unchanged. A gap that the model does not have is a `DataError` with the line."""
+        from regard.errors import DataError
+
+        for number, line in enumerate(lines, first + 1):
+            if complaint := self.filler.complaint(line):
+                raise DataError(f"{self.where}{number}: {complaint}")
+            self.lines += bool(line.strip())
+            self.gaps += self.filler.gaps.count(line)
         return lines
 
     def width(self, line: str) -> int:

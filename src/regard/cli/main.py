@@ -26,6 +26,7 @@ from regard.cli import (
     info,
     init,
     ls,
+    merge,
     precision,
     probe,
     quantize,
@@ -83,6 +84,7 @@ app.command("info")(with_extensions(info.info))
 app.command("shortlist")(with_extensions(shortlist.shortlist))
 app.command("precision")(with_extensions(precision.precision))
 app.command("quantize")(with_extensions(quantize.quantize))
+app.command("merge")(with_extensions(merge.merge))
 app.command("export")(with_extensions(export.export))
 app.command("import")(with_extensions(import_model.import_model))
 app.command("push")(with_extensions(hub.push))

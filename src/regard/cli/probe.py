@@ -54,7 +54,7 @@ def probe(
         from regard.explain.failures.page import check_analysis_file
         from regard.explain.failures.subject import ProbeOptions
 
-    names = [] if checks is None else [name.strip() for name in checks.split(",") if name.strip()]
+    names = [] if checks is None else [name.strip() for name in checks.split(",")]
     chosen_checks(names)  # refused before the model is loaded
     if out is not None:
         check_analysis_file(out)

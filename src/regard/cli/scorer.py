@@ -17,12 +17,17 @@ def pair_scorer(model: Path, languages: LanguagePair = (None, None)) -> tuple["P
     from regard.bundle.locate import find_bundle
     from regard.bundle.manifest import MANIFEST
     from regard.engine.input_length import TruncationWarning
+    from regard.errors import ConfigError
     from regard.files import sha256_of
     from regard.tasks.load import load_translator
 
     translator = load_translator(model)
     if translator.directions.seen:
         source, target = languages
+        if target is None and len(targets := translator.directions.targets) > 1:
+            raise ConfigError(
+                f"{model}: translates to {', '.join(targets)}; say which of them the pairs have, with --tgt-lang {targets[0]}"
+            )
         translator = translator.towards(target, source)
 
     def score(sources: Sequence[str], targets: Sequence[str]) -> list[float]:

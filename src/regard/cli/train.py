@@ -41,6 +41,7 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.extensions import loaded_files
     from regard.extras import require
     from regard.tasks.fine_tuning import run_settings
+    from regard.tasks.forgetting import forgetting_line
     from regard.tasks.table import training_unit
 
     require("torch", "training")
@@ -74,6 +75,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     if (cut := cut_short(config.train, run.metrics)) is not None:
         print_status(f"note: {cut}")
     print_status(metrics_summary(run.metrics), *direction_lines(run.metrics))
+    if "forgetting" in run.metrics:
+        print_status(forgetting_line(run.metrics["forgetting"]))
     if run.metrics.get("model") == checkpoint_name(0):
         given = None if config.train.select == "auto" else config.train.select
         by = "" if (score := progress.by or given) is None else f", by {score_name(score)}"

@@ -112,8 +112,20 @@ class TrainFlags:
         str | None, typer.Option(help="Target language, or that of a text; else the file's suffix.")
     ] = None
     start: Annotated[
-        str | None, typer.Option(metavar="DIR", help="A run or bundle to train further on this data (fine-tuning).")
+        str | None,
+        typer.Option(metavar="DIR", help="A run or bundle to start from: to train it further, or of another task."),
     ] = None
+    lora: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RANK", help="With --start: train low-rank additions of this rank (LoRA), not all weights."
+        ),
+    ] = None
+    replay_src: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --start: source text of the base, a tenth of each epoch.")
+    ] = None
+    replay_tgt: Annotated[str | None, typer.Option(metavar="FILE", help="Its translation.")] = None
+    replay_pairs: Annotated[str | None, typer.Option(metavar="FILE", help="Both in one file.")] = None
     preset: Annotated[str | None, typer.Option(help="Size of the model: tiny, tiny-deep, small or base.")] = None
     minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes of training.")] = None
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = None
@@ -148,10 +160,16 @@ class TrainFlags:
                 "test_tgt": self.test_tgt,
                 "src_lang": self.src_lang,
                 "tgt_lang": self.tgt_lang,
+                "replay": _given({"src": self.replay_src, "tgt": self.replay_tgt, "pairs": self.replay_pairs}),
             },
             "objective": {"kind": self.objective},
             "model": {"preset": self.preset},
-            "train": {"start": self.start, "minutes": self.minutes, "device": self.device},
+            "train": {
+                "start": self.start,
+                "minutes": self.minutes,
+                "device": self.device,
+                "lora": _given({"rank": self.lora}),
+            },
         }
 
     def settings(self, sets: Sequence[str] = ()) -> dict[str, Any]:
@@ -177,6 +195,11 @@ class TrainFlags:
             for item in value if isinstance(value, list) else [value]:
                 words += [f"--{field.name.replace('_', '-')}", str(item)]
         return words
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any] | None:
+    """The settings of an inner table that are given; None: none is."""
+    return {name: value for name, value in values.items() if value is not None} or None
 
 
 def with_train_flags(command: Callable[..., None]) -> Callable[..., None]:

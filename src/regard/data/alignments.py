@@ -24,6 +24,7 @@ from regard.metrics.alignment import Links, parse_pharaoh
 from regard.text.config import TextConfig
 from regard.text.normalise import normalise
 from regard.text.packed import Ids, pack, take
+from regard.text.tagged import NO_WORD
 
 CHUNK_LINES = 20_000
 FILES = ("links.ids", "links.offsets")
@@ -88,7 +89,7 @@ class WordLinks:
 
 def token_links(
     links: Sequence[NDArray[np.integer[Any]]],  # [links, 2] of each example
-    source_words: Sequence[Sequence[int]],  # the word of each of its source tokens
+    source_words: Sequence[Sequence[int]],  # the word of each of its source tokens; `NO_WORD` for a tag before them
     target_words: Sequence[Sequence[int]],  # the word of each of its target tokens
 ) -> NDArray[np.float32]:
     """[B, T, S]: the attention that each target token should pay: uniform over the source tokens of the linked words.
@@ -98,9 +99,10 @@ def token_links(
     longest = (max(map(len, words)) + 1 for words in (target_words, source_words))
     table = np.zeros((len(links), *longest), dtype=np.float32)
     for rows, pairs, source, target in zip(table, links, source_words, target_words, strict=True):
+        begin = 1 if source[0] == NO_WORD else 0  # a tag has no links
         linked = np.zeros((max(target) + 1, max(source) + 1), dtype=np.bool_)
         pairs = pairs[(pairs < linked.shape[::-1]).all(axis=1)]  # without links to words that were cut off
         linked[pairs[:, 1], pairs[:, 0]] = True
-        token_linked = linked[np.ix_(target, source)]
-        rows[: len(target), : len(source)] = token_linked / np.maximum(1, token_linked.sum(axis=1, keepdims=True))
+        token_linked = linked[np.ix_(target, source[begin:])]
+        rows[: len(target), begin : len(source)] = token_linked / np.maximum(1, token_linked.sum(axis=1, keepdims=True))
     return table

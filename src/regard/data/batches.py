@@ -21,6 +21,7 @@ from regard.data.corpus import EncodedPairs
 from regard.text.build import TokenizerPair
 from regard.text.packed import Packed, pack
 from regard.text.streams import ExampleStreams
+from regard.text.tagged import words_without_tag
 from regard.text.tokenizer import Tokenizer
 
 
@@ -163,7 +164,7 @@ def _alignment(
     targets: Packed,  # one row for all readings
 ) -> Tensor:
     readings = len(sources.lengths) // len(targets.lengths)
-    source_words = [tokenizers.source.words(row.tolist()) for row in sources.rows()]
+    source_words = [words_without_tag(tokenizers.source, row.tolist()) for row in sources.rows()]
     target_words = [tokenizers.target.words(row.tolist()) for row in targets.rows()]
     word_links = links.of(corpus.lines[examples])
     return torch.from_numpy(token_links(word_links * readings, source_words, target_words * readings))

@@ -39,6 +39,7 @@ from regard.errors import DataError, ResourceError
 from regard.files import disk_errors, to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
+from regard.text.growing import tokenizers_of_text
 from regard.text.normalise import normalise
 from regard.text.packed import Packed, take
 
@@ -280,7 +281,7 @@ def _build(
         numbers["train"], numbers["valid"] = _held_out(len(train.source), data.seed, train.name)
     said = {role: part.described() for role, part in parts.items()}
     spoken = (caption for number in numbers["train"] for caption in said["train"][number].captions)
-    tokenizers = base_tokenizers or learn_single(text, spoken)
+    tokenizers = tokenizers_of_text(base_tokenizers, text, spoken) if base_tokenizers else learn_single(text, spoken)
     save_tokenizers(tokenizers, staging / "tokenizers")
     shape = base_shape or chosen_shape(data, readable_shapes(train.source, numbers["train"]))
     for role, part in parts.items():

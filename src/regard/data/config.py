@@ -1,6 +1,7 @@
 """The settings of the data: files, languages and limits. It opens no file."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -16,6 +17,7 @@ from regard.data.corpus_config import (
     refuse_own_parts,
     several_directions,
 )
+from regard.data.replay import LabelledReplay, PairReplay, TextReplay
 from regard.settings import Settings
 
 STDIN = "-"
@@ -78,6 +80,9 @@ class PairData(Settings):
     seed: int = Field(default=1, ge=0)
     """Seed that chooses the held-out pairs and the pocket corpus's sentences."""
 
+    replay: PairReplay | None = None
+    """A table [data.replay]: text of the base that fine-tuning must not forget (src and tgt, or pairs; share), and its test."""
+
     @model_validator(mode="after")
     def _files_fit_together(self) -> Self:
         for source, target in (("src", "tgt"), ("valid_src", "valid_tgt"), ("test_src", "test_tgt")):
@@ -100,13 +105,18 @@ class PairData(Settings):
                     f"alignments = {self.alignments!r} needs training files; give src and tgt, or pairs, "
                     f"or with the pocket corpus alignments = {POCKET_ALIGNMENTS!r}"
                 )
+        if self.replay is not None and self.replay.trains and (self.alignments or not self.training_corpora):
+            other = "training files" if not self.training_corpora else "no data.alignments, which it has no lines of"
+            raise ValueError(f"replay of old text needs {other}")
         return self
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:
         training = (path for row in self.training_corpora for path in (row.src, row.tgt, row.pairs))
         others = (self.valid_src, self.valid_tgt, self.valid_pairs, self.alignments)
-        check_standard_input((*training, *others), (self.test_src, self.test_tgt))
+        valid = (path for row in self.corpora for path in (row.valid_src, row.valid_tgt, row.valid_pairs))
+        tests = (path for row in self.corpora for path in (row.test_src, row.test_tgt, row.test_pairs))
+        check_standard_input((*training, *others, *valid), (self.test_src, self.test_tgt, *tests))
         return self
 
     @model_validator(mode="after")
@@ -114,11 +124,11 @@ class PairData(Settings):
         directions = self.several_directions  # refuses corpora without languages
         if self.both and self.corpora:
             raise ValueError("both and corpora exclude each other; set both in each [[data.corpora]] that it is for")
+        if self.temperature != 1.0 and len({(part.source, part.target) for part in self.directed}) < 2:
+            raise ValueError(
+                f"temperature = {self.temperature}: balances several directions, and there is one; leave it out"
+            )
         if not directions:
-            if self.temperature != 1.0:
-                raise ValueError(
-                    f"temperature = {self.temperature}: balances several directions, and there is one; leave it out"
-                )
             refuse_own_parts(self.corpora)
             return self
         if self.alignments is not None:
@@ -152,8 +162,25 @@ class PairData(Settings):
 
     @property
     def several_directions(self) -> tuple[Direction, ...]:
-        """The directions in the order of their corpora, where there are several; else empty."""
-        return several_directions(self.directed, self.training_corpora)
+        """The directions in the order of their corpora, replayed text last, where there are several; else empty."""
+        replay, old = self.replay_corpus, self.replay_directed
+        if replay is None or old is None:
+            return several_directions(self.directed, self.training_corpora)
+        return several_directions((*self.directed, old), (*self.training_corpora, replay))
+
+    @property
+    def replay_corpus(self) -> CorpusData | None:
+        """Replayed text as a corpus behind those of `training_corpora`; None: nothing is replayed."""
+        return None if self.replay is None else self.replay.corpus
+
+    @property
+    def replay_directed(self) -> Directed | None:
+        """`replay_corpus` in its direction."""
+        row = self.replay_corpus
+        if row is None:
+            return None
+        [part] = directed_corpora((row,), self.src_lang, self.tgt_lang)
+        return replace(part, corpus=len(self.training_corpora))
 
 
 class TextData(Settings):
@@ -176,6 +203,9 @@ class TextData(Settings):
 
     max_length: int = Field(default=256, ge=1)
     """Longest context in tokens; longer documents are cut into contexts."""
+
+    replay: TextReplay | None = None
+    """A table [data.replay]: text of the base that fine-tuning must not forget (text, share), and its test (test_text)."""
 
     @field_validator("text", mode="before")
     @classmethod
@@ -246,6 +276,9 @@ class LabelledData(Settings):
 
     seed: int = Field(default=1, ge=0)
     """Seed that chooses the held-out texts."""
+
+    replay: LabelledReplay | None = None
+    """A table [data.replay]: texts of the base that fine-tuning must not forget (labelled, share), and a test (test_labelled)."""
 
     @model_validator(mode="after")
     def _one_standard_input(self) -> Self:

@@ -169,7 +169,7 @@ def several_directions(parts: Sequence[Directed], rows: Sequence[CorpusData]) ->
             )
         if part.source == part.target:
             raise ValueError(f"{name}: from {part.source!r} to itself; set src_lang and tgt_lang of this corpus")
-        unfit = next((name for name in part.direction if not re.match(_LANGUAGE, name)), None)
+        unfit = next((name for name in part.direction if not re.fullmatch(_LANGUAGE, name)), None)
         if unfit is not None:
             raise ValueError(
                 f"{name}: {unfit!r} is no name of a language for a tag; use letters, digits and hyphens, such as 'en'"

@@ -194,8 +194,8 @@ class Splitting:
 
 
 def permuted(ids: Ids, ends: Flags, generator: Generator) -> Ids:
-    """The segments of a text in random order. ends [N]: the last token of each segment."""
-    segments = np.split(ids, np.flatnonzero(ends[:-1]) + 1)
+    """The sentences of a text in random order. ends [N]: tokens that end one, of which several in a row, as `...`, end one together."""
+    segments = np.split(ids, np.flatnonzero(ends[:-1] & ~ends[1:]) + 1)
     return np.concatenate([segments[number] for number in generator.permutation(len(segments))])
 
 

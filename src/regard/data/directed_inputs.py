@@ -23,12 +23,17 @@ class TrainingCorpus:
     weight: float = 1.0
     direction: Direction | None = None
     """The direction, where a run has several."""
+    share: float | None = None
+    """Of replayed text: its share of the examples of an epoch, which decides the weight. None: it is no replay."""
 
 
 def with_languages(data: PairData, language_pair: LanguagePair) -> PairData:
     """The same corpora with their languages as settings: a copy of a stream has no suffix that names its language."""
     if not data.several_directions:
         return data.model_copy(update={"src_lang": language_pair[0], "tgt_lang": language_pair[1]})
+    if data.replay is not None and (old := data.replay_directed) is not None:
+        languages = dict(zip(("src_lang", "tgt_lang"), old.direction, strict=True))
+        data = data.model_copy(update={"replay": data.replay.model_copy(update=languages)})
     if not data.corpora:
         source, target = data.directed[0].direction
         return data.model_copy(update={"src_lang": source, "tgt_lang": target})
@@ -43,15 +48,25 @@ def with_languages(data: PairData, language_pair: LanguagePair) -> PairData:
 
 
 def training_corpora(data: PairData, language_pair: LanguagePair, digests: Digests) -> tuple[TrainingCorpus, ...]:
-    """Every training corpus in each of its directions."""
+    """Every training corpus in each of its directions; replayed text is the last."""
     rows, several = data.training_corpora, bool(data.several_directions)
     parts = data.directed
+    replay, old = data.replay_corpus, data.replay_directed
+    if replay is not None and old is not None:
+        rows, parts = (*rows, replay), (*parts, old)
     return tuple(
         TrainingCorpus(
             _named(rows[part.corpus], part if several else None),
-            _pairs(rows[part.corpus], part, "", part.stored if several or part.by_column else language_pair, digests),
+            _pairs(
+                rows[part.corpus],
+                part,
+                "",
+                part.stored if several or part.by_column or part is old else language_pair,
+                digests,
+            ),
             rows[part.corpus].weight,
             part.direction if several else None,
+            None if part is not old or data.replay is None else data.replay.share,
         )
         for part in parts
     )
@@ -122,7 +137,7 @@ def _pairs(
 
     def read() -> Iterator[Pair]:
         if part.by_column:
-            found = read_pairs_of(pairs, languages, row.directions, digests)
+            found = read_pairs_of(pairs, languages, row.directions, digests, both=row.both)
         else:
             found = read_pairs(source, target, pairs, languages, digests)
         return ((right, left) for left, right in found) if part.swapped else found

@@ -63,6 +63,10 @@ class Inputs:
         """The pairs of all training corpora, one after the other."""
         return chain_pairs(self.corpora)
 
+    def new(self) -> Iterator[Pair]:
+        """The same without replayed text, which comes last: what may be held out for validation."""
+        return chain_pairs(corpus for corpus in self.corpora if corpus.share is None)
+
 
 def joined_names(names: Iterable[str]) -> str:
     """The names of several corpora in one line."""
@@ -85,6 +89,9 @@ def _files(data: PairData) -> Inputs:
     for number, row in enumerate(data.corpora):
         roles = {role: path for role in DIRECTED_ROLES if (path := getattr(row, role)) is not None}
         paths |= {f"corpora.{number}.{role}": path for role, path in roles.items()}
+    replay = data.replay if data.replay is not None and data.replay.trains else None
+    if replay is not None:
+        paths |= {f"replay.{role}": path for role in CORPUS_ROLES if (path := getattr(replay, role)) is not None}
     with ThreadPoolExecutor() as threads:
         fingerprint = dict(zip(paths, threads.map(digest_of, paths.values()), strict=True))
     digests = {path: fingerprint[role] for role, path in paths.items()}

@@ -30,6 +30,7 @@ from regard.errors import DataError, ResourceError
 from regard.files import to_json
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
+from regard.text.growing import tokenizers_of_text
 from regard.text.normalise import normalise
 from regard.text.packed import Packed, take
 from regard.text.tokenizer import Tokenizer, word_ends
@@ -220,7 +221,8 @@ def _build(
         parts = dict(zip(("train", "valid"), _held_out(train, counts, data.seed, name), strict=True))
     if data.test_labelled is not None:
         parts["test"] = _read_evaluation_texts(data.test_labelled, read, labels)
-    tokenizers = base_tokenizers or learn_single(text, (row.text for row in parts["train"]))
+    learned = (row.text for row in parts["train"])
+    tokenizers = tokenizers_of_text(base_tokenizers, text, learned) if base_tokenizers else learn_single(text, learned)
     save_tokenizers(tokenizers, staging / "tokenizers")
     for part, rows in parts.items():
         write_labelled(staging / part, rows, tokenizers.source, labels, data.max_length, data.labels_of)

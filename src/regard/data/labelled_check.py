@@ -1,7 +1,7 @@
 """Checks labelled texts before training: `regard data check --data F`. It goes on after a bad line, and reads no model.
 
-It also says whether a bag of words or a sequence model fits better, by the number of texts S and their mean length W in words:
-S / W below 1,500 a bag, else a sequence model. The rule is that of Google's guide to text classification, which the lectures follow: long
+It also says whether a bag of words or a sequence model fits better, by the number of texts S and their mean length W in words: S / W
+below 1,500 a bag, else a sequence model. The lectures ask the question; the number is that of Google's guide to text classification. Long
 texts tell their label by their words, and order pays only where there are many short texts to learn it from. Of tagged text, where each
 word has a label, only a sequence model sees the neighbours.
 """

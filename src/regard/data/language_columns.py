@@ -25,27 +25,39 @@ from regard.data.readers import (
 from regard.errors import DataError
 
 KEYS = ("src_lang", "tgt_lang")
-Directed = tuple[Pair, Direction]
+NamedPair = tuple[Pair, Direction]
+"""A pair and the languages that its line names."""
 
 
 def read_pairs_of(
-    path: str | Path, languages: LanguagePair, declared: Collection[Direction], digests: Digests = NO_DIGESTS
+    path: str | Path,
+    languages: LanguagePair,
+    declared: Collection[Direction],
+    digests: Digests = NO_DIGESTS,
+    *,
+    both: bool = False,
 ) -> Iterator[Pair]:
-    """The pairs of one direction; a line without any text is passed over. declared: all directions that the file may have."""
-    for number, (pair, direction) in enumerate(_directed(path, digests), 1):
+    """The pairs of one direction; a line without any text is passed over.
+
+    declared: all directions that the file may have; both: whether each is read backwards too, so that no line may be of its reverse.
+    """
+    for number, (pair, direction) in enumerate(_named_pairs(path, digests), 1):
         if direction == ("", "") and pair == ("", ""):
             continue
         if direction not in declared:
             named, missing = " and ".join(map(repr, direction)), json.dumps(list(direction))
+            mend = f"add {missing}"
+            if both and direction[::-1] in declared:
+                mend = f"leave both out and declare {missing} too"
             raise DataError(
                 f"{display_name(path)}:{number}: languages {named}, which its directions do not declare, only "
-                f"{', '.join(map(direction_name, declared))}; add {missing}, or mend the line"
+                f"{', '.join(map(direction_name, declared))}; {mend}, or mend the line"
             )
         if direction == languages:
             yield pair
 
 
-def _directed(path: str | Path, digests: Digests) -> Iterator[Directed]:
+def _named_pairs(path: str | Path, digests: Digests) -> Iterator[NamedPair]:
     kind, digest = pair_format(path), digests.get(str(path))
     if kind == "tsv":
         for number, line in enumerate(read_lines(path, digest), 1):
@@ -64,7 +76,7 @@ def _directed(path: str | Path, digests: Digests) -> Iterator[Directed]:
         )
 
 
-def _of_tsv(line: str, path: str | Path, number: int) -> Directed:
+def _of_tsv(line: str, path: str | Path, number: int) -> NamedPair:
     pair = parse_tsv(line, path, number)
     columns = line.removesuffix("\r").split("\t", 4)
     if pair == ("", "") and len(columns) < 4:
@@ -76,7 +88,7 @@ def _of_tsv(line: str, path: str | Path, number: int) -> Directed:
     return pair, (columns[2].strip(), columns[3].strip())
 
 
-def _of_jsonl(line: str, path: str | Path, number: int) -> Directed:
+def _of_jsonl(line: str, path: str | Path, number: int) -> NamedPair:
     if not line.strip():
         return ("", ""), ("", "")
     pair = parse_jsonl(line, path, number, (None, None))

@@ -178,7 +178,8 @@ def _without_mask(objective: ObjectiveConfig, reserved: Reserved) -> str | None:
         return None
     return (
         f"objective {objective.name!r} needs a mask, and the vocabulary has none; "
-        "start from a model whose vocabulary has one (text.reserved.mask = true), or train without train.start"
+        "add it with text.grow = 0, start from a model whose vocabulary has one (text.reserved.mask = true), "
+        "or train without train.start"
     )
 
 

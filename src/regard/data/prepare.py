@@ -20,7 +20,7 @@ from regard.data.config import PairData, languages
 from regard.data.corpus import FILES as CORPUS_FILES
 from regard.data.corpus import FORMAT as CORPUS_FORMAT
 from regard.data.corpus import Corpus, Counts, damaged_file, write_numbered
-from regard.data.corpus_config import Direction
+from regard.data.corpus_config import Direction, direction_name
 from regard.data.directed_inputs import TrainingCorpus, with_languages
 from regard.data.directed_splits import DirectedValidation, given_validation, held_out_validation
 from regard.data.encoding import NumberedPair
@@ -30,10 +30,12 @@ from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import DIRECTED_ROLES, INPUT_ROLES, Inputs, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
 from regard.data.readers import Pair
+from regard.data.replay import replayed
 from regard.errors import DataError
 from regard.metrics.alignment import Links
 from regard.text.build import TokenizerPair, learn_pair, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import TextConfig
+from regard.text.growing import tokenizers_of_pairs
 
 FORMAT = 1  # raise it when the layout of an entry or the output of the tokenisers changes
 REPORT_EVERY = 20_000  # pairs
@@ -82,7 +84,7 @@ def prepare(
             key,
             required=("valid.jsonl", *links, *files_of_parts(("train", "valid"), CORPUS_FILES)),
             build=lambda staging: _build(staging, inputs, files, text, progress, base_tokenizers),
-            opened=lambda directory, record: _open(directory, key, record, inputs, languages(files)),
+            opened=lambda directory, record: _open(directory, key, record, inputs, files),
         )
 
 
@@ -107,6 +109,7 @@ def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: Toke
         "languages": languages(data) if in_one_file else None,  # choose the sides of .tmx and .jsonl
         **tokenizers_fingerprint(base_tokenizers),
         **({"directed": [asdict(part) for part in data.directed]} if inputs.several else {}),
+        **({} if (old := data.replay_directed) is None else {"replay": asdict(old)}),
     }
     return hashlib.sha256(json.dumps(key_parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -129,7 +132,8 @@ def _build(
         if inputs.valid_corpora:
             directed = given_validation(inputs.valid_corpora)
         else:
-            directed = held_out_validation(inputs.corpora, data.max_length, data.seed)
+            new = [corpus for corpus in inputs.corpora if corpus.share is None]
+            directed = held_out_validation(new, data.max_length, data.seed)
         validation = directed.pairs
         training = _Training(inputs.corpora, directed.held)
     elif inputs.validation is not None:
@@ -138,7 +142,7 @@ def _build(
             raise DataError(f"{inputs.valid_name}: no sentence pairs in it; give a file that has some")
         training = _Training(inputs.corpora, ())
     else:
-        held = hold_out(with_progress(inputs.training(), "reading", progress), data.max_length, data.seed)
+        held = hold_out(with_progress(inputs.new(), "reading", progress), data.max_length, data.seed)
         if held.usable == 1:
             raise DataError(
                 f"{inputs.name}: only one usable sentence pair, and one must be held out; "
@@ -147,9 +151,11 @@ def _build(
         validation = list(held.pairs)
         training = _Training(inputs.corpora, validation)
     _require_pairs(training, inputs, data.max_length)
-    tokenizers = base_tokenizers or learn_pair(
-        text, lambda: (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
-    )
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        return (pair for _, pair in with_progress(training.numbered(), "learning the vocabulary", progress))
+
+    tokenizers = tokenizers_of_pairs(base_tokenizers, text, pairs) if base_tokenizers else learn_pair(text, pairs)
     save_tokenizers(tokenizers, staging / "tokenizers")
     valid_counts = write_numbered(staging / "valid", validation, tokenizers, data.max_length)
     _require_kept(valid_counts, inputs.valid_name, data.max_length)
@@ -158,7 +164,10 @@ def _build(
     )
     _require_kept(written, inputs.name, data.max_length)
     _require_each(_parts(staging, inputs, training.lines), data.max_length)
-    kept = set(Corpus.open(staging / "valid").lines.tolist())
+    valid = Corpus.open(staging / "valid")
+    if directed is not None:
+        _valid_directions(directed.lines, valid, inputs.valid_name, data.max_length)
+    kept = set(valid.lines.tolist())
     rows = [json.dumps(pair) + "\n" for line, pair in validation if line in kept]
     (staging / "valid.jsonl").write_text("".join(rows), encoding="ascii")
     counts = replace(
@@ -178,7 +187,9 @@ def _parts(directory: Path, inputs: Inputs, lines: Sequence[int]) -> tuple[Corpu
     names, weights = [corpus.name for corpus in inputs.corpora], [corpus.weight for corpus in inputs.corpora]
     parts = corpus_parts(names, weights, lines, Corpus.open(directory / "train").lines)
     directions = [corpus.direction for corpus in inputs.corpora]
-    return tuple(replace(part, direction=direction) for part, direction in zip(parts, directions, strict=True))
+    parts = tuple(replace(part, direction=direction) for part, direction in zip(parts, directions, strict=True))
+    share = inputs.corpora[-1].share
+    return parts if share is None else replayed(parts, share)
 
 
 class _Training:
@@ -245,7 +256,7 @@ def _require_each(parts: Sequence[CorpusPart], max_length: int) -> None:
             )
 
 
-def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, language_pair: LanguagePair) -> Prepared:
+def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, data: PairData) -> Prepared:
     rows = (directory / "valid.jsonl").read_text(encoding="ascii").splitlines()
     valid = Corpus.open(directory / "valid")
     if len(rows) != len(valid):
@@ -254,7 +265,7 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, lan
     train, counts = Corpus.open(directory / "train"), Counts(**record["counts"])
     return Prepared(
         key=key,
-        languages=language_pair,
+        languages=languages(data),
         tokenizers=load_tokenizers(directory / "tokenizers"),
         train=train,
         parts=_parts(directory, inputs, record.get("corpora_lines", [counts.read])),
@@ -267,15 +278,30 @@ def _open(directory: Path, key: str, record: dict[str, Any], inputs: Inputs, lan
         counts=counts,
         valid_counts=Counts(**record["valid_counts"]),
         held_out=inputs.validation is None,
-        valid_directions=_valid_directions(record, valid) if inputs.several else None,
+        valid_directions=_valid_directions(record["valid_lines"], valid, inputs.valid_name, data.max_length)
+        if inputs.several
+        else None,
         test_directions=inputs.test_directions,
     )
 
 
-def _valid_directions(record: dict[str, Any], valid: Corpus) -> list[Direction]:
-    """The direction of each validation example."""
-    of_lines = [(source, target) for (source, target), lines in record["valid_lines"] for _ in range(lines)]
-    return [of_lines[line - 1] for line in valid.lines.tolist()]
+def _valid_directions(
+    lines: Iterable[tuple[Sequence[str], int]], valid: Corpus, name: str, max_length: int
+) -> list[Direction]:
+    """The direction of each validation example. One without any example is refused: it would vanish from the scores.
+
+    lines: each direction and the number of its pairs.
+    """
+    of_lines = [(source, target) for (source, target), count in lines for _ in range(count)]
+    found = [of_lines[line - 1] for line in valid.lines.tolist()]
+    kept = set(found)
+    missing = next((direction for direction in of_lines if direction not in kept), None)
+    if missing is not None:
+        raise DataError(
+            f"{name}: none of the {of_lines.count(missing)} validation pairs from {direction_name(missing)} is left: they have an "
+            f"empty side, or are longer than data.max_length = {max_length} tokens; raise it or give other text"
+        )
+    return found
 
 
 def with_progress(items: Iterable[Item], doing: str, progress: PreparationListener | None) -> Iterator[Item]:

@@ -25,6 +25,7 @@ from regard.data.texts import FILES, FORMAT, TextCorpus, TextCounts, write_texts
 from regard.errors import DataError
 from regard.text.build import TokenizerPair, learn_single, load_tokenizers, save_tokenizers, tokenizers_fingerprint
 from regard.text.config import OneTextConfig
+from regard.text.growing import tokenizers_of_text
 
 OTHER_ROLES = ("valid_text", "test_text")
 HELD_OUT = 10  # one character in 10 is held out
@@ -136,9 +137,8 @@ def _build(
             if not any(line.strip() for line in lines()):
                 where = display_name(path) if len(readers) > 1 else names[part]
                 raise DataError(f"{where}: no text in it; give a file that has some")
-    tokenizers = base_tokenizers or learn_single(
-        text, with_progress(_chained(parts["train"]), "learning the vocabulary", progress)
-    )
+    learned = with_progress(_chained(parts["train"]), "learning the vocabulary", progress)
+    tokenizers = tokenizers_of_text(base_tokenizers, text, learned) if base_tokenizers else learn_single(text, learned)
     save_tokenizers(tokenizers, staging / "tokenizers")
     counts: dict[str, TextCounts] = {
         part: write_texts(

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
 
+from regard.data.corpus_config import Direction
 from regard.data.mixing import CorpusPart
-
-Direction = tuple[str, str]
 
 
 def pairs_of_directions(parts: Sequence[CorpusPart]) -> dict[Direction, float]:

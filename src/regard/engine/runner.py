@@ -155,6 +155,12 @@ class Runner:
             probe.require_matches()
         return hidden
 
+    def states(self, sources: Sequence[Any], targets: Sequence[Ids], probe: Probe | None = None) -> Tensor:
+        """`forced` without what a network that copies puts beside its hidden states."""
+        hidden = self.forced(sources, targets, probe)
+        states_of = getattr(self._resident.network, "states_of", None)
+        return hidden if states_of is None else states_of(hidden)
+
     def score(self, sources: Sequence[Any], targets: Sequence[Ids]) -> list[list[float]]:
         """log p of each token of each target and of the end mark, by teacher forcing."""
         with self._resident.evaluating() as network:

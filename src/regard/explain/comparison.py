@@ -43,7 +43,7 @@ class RunResult:
     references: Sequence[str]
     hypotheses: Sequence[str]
     directions: Sequence[str] = ()
-    """The direction of each sentence, of a model of several: its scores are means over them."""
+    """The direction of each sentence, where there are several: the scores are means over them."""
 
     @property
     def task(self) -> str:
@@ -117,7 +117,7 @@ def read_result(directory: Path, settings: Mapping[str, Any]) -> RunResult:
         raise DataError(f"{path}: no {file.size[1]} in it; leave {directory} out")
     sources, references, hypotheses = ([_joined(row[name]) for row in rows] for name in file.columns)
     directions = [str(row["direction"]) for row in rows if "direction" in row]
-    directed = directions if len(directions) == len(rows) else ()
+    directed = directions if len(directions) == len(rows) and len(set(directions)) > 1 else ()
     return RunResult(directory, settings, metrics, sources, references, hypotheses, directed)
 
 
@@ -137,13 +137,14 @@ def compare_runs(
     """Group the runs into rows and test each row against that of `baseline` (by default the first).
 
     `metric` is the tested metric (by default the task's first). It and those that depend on `tokenize` are recomputed from the hypotheses.
-    Other scores come from metrics.json. Language models are not tested: they have no scores by sentence.
+    Other scores come from metrics.json. Language models and pretrained ones are not tested: they have no scores by sentence.
     """
     for result in results[1:]:
         refuse_other_task(results[0], result)
     task = TASKS[results[0].task]
     score_names = with_added(task.scores)
-    testable = [name for name in score_names if METRICS[name].is_counted]
+    has_rows = task.results.columns is not None
+    testable = [name for name in score_names if has_rows and METRICS[name].is_counted]
     if metric is not None and metric not in testable:
         choice = f"choose {' or '.join(testable)}" if testable else "leave it out"
         raise DataError(f"metric = {metric!r}: runs that {task.name} are not tested by it; {choice}")
@@ -161,7 +162,11 @@ def compare_runs(
     counts = {name: [row.count(run.hypotheses, run.references) for run in results] for name, row in counted.items()}
     actual = {name: [counted[name].score(run.sum(axis=0)) for run in runs] for name, runs in counts.items()}
     tested = counted.get(metric)
-    sampled = None if tested is None or len(groups) < 2 else resampled_scores(tested, counts[metric], resamples)
+    sampled = (
+        None
+        if tested is None or len(groups) < 2
+        else resampled_scores(tested, counts[metric], resamples, groups=directions)
+    )
     lengths = [len(source.split()) for source in results[0].sources]
     buckets = length_buckets(lengths) if lengths else []
     inside = [[low <= length <= high for length in lengths] for low, high in buckets]

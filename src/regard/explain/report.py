@@ -17,6 +17,7 @@ from regard.explain.sentence_page import SENTENCE_VIEWS, limit_computation
 from regard.files import write_whole
 from regard.metrics.scores import METRICS
 from regard.settings import leaves
+from regard.tasks.forgetting import forgetting_line
 from regard.tasks.table import TASKS, training_unit
 
 DATA_FORMAT = 1
@@ -125,6 +126,9 @@ def highlights(metrics: Mapping[str, Any]) -> list[str]:
             right = math.floor(share * size + 0.5)
             judged = "held-out test" if metrics.get("set") == "test" else metrics.get("set") or "evaluated"
             sentences.append(f"{right:,} of {size:,} {judged} sentences are {row.share_of}.")
+    if (record := metrics.get("forgetting")) is not None:
+        line = forgetting_line(record)
+        sentences.append(f"{line[:1].upper()}{line[1:]}.")
     return sentences
 
 

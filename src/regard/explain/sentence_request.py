@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from regard.errors import ConfigError, shown
+from regard.explain.copying import gates
 from regard.explain.explain import check_request
 from regard.explain.explain import explain as explain_translation
 from regard.explain.explanation import AttentionName, Explanation, LayerMixing
@@ -66,9 +67,12 @@ def check_text_output(path: Path) -> None:
 def notes_on_weights(model: Translator, explanation: Explanation) -> list[str]:
     """Which layers have no attention weights, because their mixer computes none; and weights that two parts share."""
     config = None if model.bundle is None else model.bundle.config.model
-    if not isinstance(config, TransformerBase):
-        return []
     notes = []
+    if written := gates(model, explanation):
+        tokens = (f"{shown(token)} {gate:.2f}" for token, gate in zip(explanation.target.tokens, written, strict=True))
+        notes.append(f"gate of each token, 1: written, 0: copied: {', '.join(tokens)}")
+    if not isinstance(config, TransformerBase):
+        return notes
     if isinstance(config, PrefixConfig):
         notes.append("decoder and cross share one softmax: the weights of a row sum to 1 over both")
     sides: tuple[tuple[AttentionName, tuple[str, ...]], ...]

@@ -88,7 +88,7 @@ def _states(model: Translator, probe: Probe, stack: str, hidden: Tensor, target:
     names = [name for name in probe if name.startswith(f"{stack}.") and not name.endswith("words")]
     values = [probe[name] for name in names]
     labels = [_label(name) for name in names]
-    if stack == "decoder":
+    if stack == "decoder" and "output" not in labels:
         values, labels = [*values, hidden], [*labels, "output"]
     with torch.enable_grad():
         logits = model.network.project(hidden[0])
@@ -106,7 +106,7 @@ def _states(model: Translator, probe: Probe, stack: str, hidden: Tensor, target:
 def _label(name: str) -> str:
     """encoder.0.hidden -> layer 1"""
     place = name.split(".")[1]
-    return f"layer {int(place) + 1}" if place.isdigit() else "states" if place == "hidden" else place
+    return f"layer {int(place) + 1}" if place.isdigit() else {"hidden": "states", "copy": "output"}.get(place, place)
 
 
 def _reach(probe: Probe) -> NamedArray:

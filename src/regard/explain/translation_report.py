@@ -41,8 +41,14 @@ def add_translation_views(report: Report, rows: Sequence[Row], bundle: OpenBundl
 
 
 def _one_direction(translator: Translator, rows: Sequence[Row]) -> tuple[Translator, Sequence[Row]]:
-    """The model in its first direction, and the rows of that. The samples of an unfinished run do not tell theirs."""
-    source, target = translator.directions.pairs[0]
+    """The model in the direction of the first row, and the rows of that.
+
+    The samples of an unfinished run do not tell theirs; then it is the first direction of the last training.
+    """
+    seen = translator.directions.seen
+    by_name = {direction_name(one.pair): one.pair for one in seen}
+    trained = next((one.pair for one in seen if one.pairs), seen[0].pair)
+    source, target = next((by_name[row["direction"]] for row in rows if row.get("direction") in by_name), trained)
     name = direction_name((source, target))
     return translator.towards(target, source), [row for row in rows if row.get("direction") == name]
 

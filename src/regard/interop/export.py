@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from regard.activity import activity
+from regard.bundle.adapter import ADAPTER, ADAPTER_WEIGHTS
 from regard.bundle.bundle import read_weights
 from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import convert, obstacle
@@ -136,7 +137,7 @@ def _write_bundle(bundle: OpenBundle, directory: Path, options: ExportOptions) -
     """The bundle alone, in the newest format, without what only resuming its training needs."""
     with disk_errors(directory):
         for name in bundle.files.digests:
-            if name not in (*FOR_RESUMING, CARD, WEIGHTS, CONFIG):
+            if name not in (*FOR_RESUMING, CARD, WEIGHTS, CONFIG, ADAPTER, ADAPTER_WEIGHTS):
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / name).write_bytes(bundle.files.read(name, sys.maxsize))
         (directory / CONFIG).write_text(to_json(bundle.config.model_dump(mode="json")), encoding="utf-8")
@@ -215,6 +216,8 @@ def _write_hugging_face(bundle: OpenBundle, directory: Path, options: ExportOpti
 def _check_onnx(bundle: OpenBundle, options: ExportOptions) -> None:
     _refuse_other_tasks(bundle, "onnx", "translate", "generate", "classify")
     _refuse_marks(bundle)
+    if getattr(bundle.config.model, "causal", False):
+        raise BundleError(f"{bundle.directory}: model.causal has no form in ONNX here; train a classifier without it")
     check_onnx(bundle)
 
 

@@ -51,6 +51,8 @@ def _obstacle(model: Any) -> str | None:
     """Why neither Marian nor Pegasus is such a network; None: one of them is."""
     if not isinstance(model, TransformerConfig):
         return f"it has no translator of model.kind {getattr(model, 'kind', None)!r}; train with model.kind = 'transformer'"
+    if model.copies:
+        return "Marian and Pegasus have no copy mechanism; train with model.copy = false"
     if model.positions != "sinusoidal":
         return f"Marian and Pegasus have no {model.positions} positions; train with model.positions = 'sinusoidal'"
     other = next((name for side in model.mixers for name in side if name != "attention"), None)

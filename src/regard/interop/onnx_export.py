@@ -64,6 +64,8 @@ def _obstacle(model: ModelConfig) -> str | None:
     other = next((name for side in model.mixers for name in side if name not in _MIXERS), None)
     if other is not None:
         return f"model.mixer {other!r} has no graph; train with model.mixer = 'attention'"
+    if model.copies:
+        return "the copy mechanism has no graph; train with model.copy = false"
     if model.score not in _SCORES:  # of an extension
         return f"model.score {model.score!r} has no graph; train with model.score = 'scaled_dot'"
     return None

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from regard.activity import activity
+from regard.bundle.adapter import refuse_adapter
 from regard.bundle.config import CONFIG
 from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.manifest import write_manifest
@@ -49,7 +50,8 @@ def quantize_model(
             raise ConfigError(
                 f"{language!r}: the validation set of the run has its own languages; give --src and --ref too"
             )
-        own_sources, own_references, to = validation_pairs(path)
+        own_sources, own_references, directions = validation_pairs(path)
+        to = None if directions is None else [target for _, target in directions]
         pairs, judged_on = (own_sources, own_references), "validation"
     sources, references = pairs
     if not any(map(str.strip, sources)):
@@ -92,6 +94,7 @@ def _check(bundle: OpenBundle, out: Path) -> None:
     """Refuse a model that CTranslate2 lacks or that is quantised already, and a place that is taken."""
     if bundle.config.task != "translate":
         raise BundleError(f"{bundle.directory}: its task is to {bundle.config.task}; only translators are quantised")
+    refuse_adapter(bundle.files, "which are what is quantised")
     refuse_quantised(bundle.files, "quantise the bundle that it was made of")
     why = obstacle(bundle.config.model)
     if why is not None:

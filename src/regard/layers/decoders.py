@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.layers.copying import CopiedSource
 from regard.layers.dropout import Dropout
 from regard.layers.linear import Linear
 from regard.layers.recurrent import Cell, RecurrentStack, State
@@ -29,10 +30,12 @@ class EncodedSource:
     keys: Float[Tensor, "B 1 S a"]  # prepared for the score
     values: Float[Tensor, "B 1 S W"]
     mask: Float[Tensor, "B 1 1 S"]  # added to the scores
+    copied: CopiedSource | None = None
 
     def keep(self, sentences: Int[Tensor, " N"]) -> "EncodedSource":
         """The encoded source of these sentences only."""
-        return EncodedSource(self.keys[sentences], self.values[sentences], self.mask[sentences])
+        copied = None if self.copied is None else self.copied.keep(sentences)
+        return EncodedSource(self.keys[sentences], self.values[sentences], self.mask[sentences], copied)
 
 
 class StateAttention(nn.Module):

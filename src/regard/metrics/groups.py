@@ -1,6 +1,6 @@
 """The mean of a corpus metric over groups of sentences, such as the directions of a model, as sums over sentences.
 
-So the paired bootstrap can resample all sentences together.
+So the paired bootstrap can resample the sentences of each group.
 """
 
 from collections.abc import Sequence

@@ -42,16 +42,30 @@ def counted_metric(name: str, tokenize: str = "13a", sources: Sequence[str] | No
 
 
 def resampled_scores(
-    metric: CountedMetric, runs: Sequence[SentenceCounts], resamples: int = RESAMPLES, seed: int = SEED
+    metric: CountedMetric,
+    runs: Sequence[SentenceCounts],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    groups: Sequence[str] = (),
 ) -> NDArray[np.float64]:
-    """[runs, resamples]: the score of every run on every resampled test set. All runs share the resampled test sets."""
+    """[runs, resamples]: the score of every run on every resampled test set. All runs share the resampled test sets.
+
+    groups: the group of each sentence, such as its direction. Every resampled test set has as many sentences of each group as the
+    test set, so that no group is missing from a mean over groups.
+    """
     sentences = len(runs[0])
     together = np.concatenate(runs, axis=1)  # [sentences, runs x counts]
     generator = np.random.default_rng(seed)
     scores = np.empty((len(runs), resamples))
+    places = [np.flatnonzero(np.array(groups) == group) for group in dict.fromkeys(groups)]
     with activity("paired bootstrap", resamples, "test sets") as progress:
         for resample in range(resamples):
-            times = np.bincount(generator.choice(sentences, sentences), minlength=sentences).astype(np.float64)
+            drawn = (
+                np.concatenate([generator.choice(own, len(own)) for own in places])
+                if places
+                else generator.choice(sentences, sentences)
+            )
+            times = np.bincount(drawn, minlength=sentences).astype(np.float64)
             sums = (times @ together).reshape(len(runs), -1)
             scores[:, resample] = [metric.score(run_sums) for run_sums in sums]
             progress.advance()

@@ -94,8 +94,9 @@ def rotary_positions(config: TransformerBase) -> RotaryPositions | None:
     return RotaryPositions(config.width // config.heads) if config.positions == "rotary" else None
 
 
-def encoder_blocks(config: TransformerBase, rotary: RotaryPositions | None) -> nn.ModuleList:
-    return nn.ModuleList(_block(config, _mixer(config, name, rotary, causal=False)) for name in config.mixers[0])
+def encoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, causal: bool = False) -> nn.ModuleList:
+    """Blocks that read a text: in both directions, or if `causal` from the left."""
+    return nn.ModuleList(_block(config, _mixer(config, name, rotary, causal=causal)) for name in config.mixers[0])
 
 
 def decoder_blocks(config: TransformerBase, rotary: RotaryPositions | None, *, cross: bool) -> nn.ModuleList:
@@ -201,6 +202,16 @@ def run_encoder(
     for number, block in enumerate(stack):
         x = block(x, mask=mask, probe=within(probe, f"encoder.{number}"))
     return x, padding
+
+
+def run_causal(
+    stack: nn.ModuleList, x: Float[Tensor, "B T D"], bias: RelativeBias | None, probe: Probe | None
+) -> Float[Tensor, "B T D"]:
+    """The hidden states after all causal blocks without a source."""
+    mask = causal_mask(bias, x)
+    for number, block in enumerate(stack):
+        x = block(x, mask=mask, probe=within(probe, str(number)))
+    return x
 
 
 def causal_mask(

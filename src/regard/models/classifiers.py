@@ -18,7 +18,15 @@ from regard.layers.embedding import token_embedding
 from regard.layers.linear import Linear
 from regard.layers.pooling import POOLINGS
 from regard.layers.roles import Role
-from regard.models.blocks import encoder_blocks, last_norm, relative_bias, rotary_positions, run_encoder, token_front
+from regard.models.blocks import (
+    encoder_blocks,
+    last_norm,
+    relative_bias,
+    rotary_positions,
+    run_causal,
+    run_encoder,
+    token_front,
+)
 from regard.models.config import BagConfig, ClassifierRecurrentConfig, ClassifierTransformerConfig
 from regard.models.network import ClassifierNetwork, output_weights
 from regard.models.recurrent import source_encoder
@@ -172,7 +180,10 @@ class RecurrentClassifier(ClassifierNetwork):
 
 
 class EncoderOnly(ClassifierNetwork):
-    """The encoder of a Transformer with pooling: mean, maximum, or a class token (Devlin et al. 2019). Tagging has no pooling."""
+    """The encoder of a Transformer with pooling: mean, maximum, or a class token (Devlin et al. 2019). Tagging has no pooling.
+
+    With `model.causal` a token sees only those before it, as in a language model.
+    """
 
     roles: ClassVar[dict[str, Role]] = {"output": "table"}
 
@@ -183,8 +194,9 @@ class EncoderOnly(ClassifierNetwork):
         self.source_pad, self.target_pad, self.tagging = vocabulary - 1, labels, tagging
         self.pooling = config.pooling
         self.source = token_front(config, token_embedding(vocabulary, config.width))
-        self.encoder_bias = relative_bias(config, bidirectional=True)
-        self.encoder = encoder_blocks(config, rotary_positions(config))
+        self.causal = config.causal
+        self.encoder_bias = relative_bias(config, bidirectional=not config.causal)
+        self.encoder = encoder_blocks(config, rotary_positions(config), causal=config.causal)
         self.encoder_norm = last_norm(config)
         self.pooler = Linear(config.width, config.width) if config.pooler else None
         self.output = output_weights(labels, config.width)
@@ -198,7 +210,10 @@ class EncoderOnly(ClassifierNetwork):
         if self.pooling == "class":  # the class token is the end mark, with which no text begins
             source = torch.cat([torch.zeros_like(source[:, :1]), source], dim=1)
         x, real = self.source(source, within(probe, "encoder"))
-        x, _ = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
+        if self.causal:  # padding comes last: no token sees it
+            x = run_causal(self.encoder, x, self.encoder_bias, within(probe, "encoder"))
+        else:
+            x, _ = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
         x = self.encoder_norm(x)
         if not self.tagging:
             x = POOLINGS[self.pooling](x, real)[:, None]

@@ -18,6 +18,7 @@ from regard.models.blocks import (
     last_norm,
     relative_bias,
     rotary_positions,
+    run_causal,
     step_decoder,
     token_front,
 )
@@ -46,10 +47,7 @@ class DecoderOnly(LanguageModel):
     ) -> Float[Tensor, "B T D"]:
         """The last hidden states, which `project` maps to logits."""
         x = self.target.embed(target_in, probe=within(probe, "decoder"))
-        mask = causal_mask(self.decoder_bias, x)
-        for number, block in enumerate(self.decoder):
-            x = block(x, mask=mask, probe=within(probe, f"decoder.{number}"))
-        result: Tensor = self.decoder_norm(x)
+        result: Tensor = self.decoder_norm(run_causal(self.decoder, x, self.decoder_bias, within(probe, "decoder")))
         return result
 
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> CausalState:

@@ -16,11 +16,13 @@ import torch
 from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
+from regard.layers.copying import CopiedSource, CopyHead
 from regard.layers.fronts import TokenFront
 from regard.layers.patches import PatchFront
 from regard.layers.roles import Role
 from regard.models.prepared import PreparedDecoder, PreparedOnce
-from regard.ops.probe import Probe
+from regard.ops.copying import copied_mixture
+from regard.ops.probe import Probe, within
 
 ROWS_AT_ONCE = 512  # rows of logits in scoring: 64 megabytes with a vocabulary of 32,000
 
@@ -184,6 +186,44 @@ class EncoderDecoder(Trainable):
         super().__init__(target, tie=tie, output_bias=output_bias)
         self.source_pad = source.pad if isinstance(source, TokenFront) else None
         self.source = source
+        self.copying: CopyHead | None = None  # what may be copied from the source; a subclass builds it
+
+    def copied_source(
+        self, source: Num[Tensor, "B *source"], states: Float[Tensor, "B S W"], mask: Float[Tensor, "B 1 1 S"]
+    ) -> CopiedSource | None:
+        """What may be copied from a source, from the encoder's states; None: the network does not copy."""
+        return None if self.copying is None else self.copying.source(states, source, mask, self.target_pad)
+
+    def with_copies(
+        self, hidden: Float[Tensor, "B T D"], source: CopiedSource | None, probe: Probe | None = None
+    ) -> Float[Tensor, "B T _"]:
+        """The hidden states as `project` takes them: where the network copies, with all that it points at."""
+        if self.copying is None or source is None:
+            return hidden
+        return self.copying.rows(hidden, source, self.output_table().dtype, within(probe, "decoder.copy"))
+
+    def states_of(self, hidden: Float[Tensor, "*shape _"]) -> Float[Tensor, "*shape D"]:
+        """The hidden states alone."""
+        return hidden if self.copying is None else hidden[..., : self.copying.width]
+
+    def project(self, hidden: Float[Tensor, "*shape _"]) -> Float[Tensor, "*shape V"]:
+        """The logits of hidden states. Where the network copies, they are log-probabilities, of which softmax makes probabilities."""
+        if self.copying is None:
+            return super().project(hidden)
+        parts = self.copying.parts(hidden)
+        return copied_mixture(super().project(parts.hidden), parts.gate, parts.shares, parts.pieces)
+
+    def project_step(self, hidden: Float[Tensor, "R D"], prepared: PreparedDecoder) -> Float[Tensor, "R V"]:
+        """`project` for the hidden states of a step."""
+        if self.copying is None:
+            return super().project_step(hidden, prepared)
+        parts = self.copying.parts(hidden)
+        return copied_mixture(prepared.project(parts.hidden), parts.gate, parts.shares, parts.pieces)
+
+    def restricted(self, outputs: Int[Tensor, " V"]) -> "Learner":
+        """The same network, with the same weights, whose logits are of these outputs only."""
+        assert self.copying is None, "a shortlist beside copies is refused before"
+        return super().restricted(outputs)
 
 
 class LanguageModel(Trainable):

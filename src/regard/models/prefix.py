@@ -19,6 +19,7 @@ from jaxtyping import Float, Num
 from torch import Tensor
 
 from regard.layers.attention import KeyValueCache
+from regard.layers.copying import CopiedSource, CopyHead
 from regard.layers.fronts import TokenFront
 from regard.models.blocks import blocks_of, last_norm, prefix_blocks, relative_bias, rotary_positions
 from regard.models.config import PrefixConfig
@@ -35,10 +36,12 @@ class PrefixTransformer(SourceDecoder):
         self.decoder_bias = relative_bias(config, bidirectional=True)
         self.decoder = prefix_blocks(config, rotary_positions(config))
         self.decoder_norm = last_norm(config)
+        if config.copies:
+            self.copying = CopyHead(width=config.width, source=config.width)
 
     def read(
         self, source: Num[Tensor, "B *source"], probe: Probe | None = None
-    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"]]:
+    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"], CopiedSource | None]:
         """Read the source, every position of which sees all of them, into keys and values."""
         x, real = self.source(source, within(probe, "encoder"))
         padding = additive(real[:, None, None, :], x.dtype)
@@ -47,7 +50,8 @@ class PrefixTransformer(SourceDecoder):
         for number, block in enumerate(blocks_of(self.decoder)):
             x, cache = block.read(x, mask=mask, probe=within(probe, f"encoder.{number}"))
             caches.append(cache)
-        return caches, padding
+        copied = None if self.copying is None else self.copied_source(source, self.decoder_norm(x), padding)
+        return caches, padding, copied
 
     def target_mask(
         self, x: Float[Tensor, "R T D"], earlier: int, source_mask: Float[Tensor, "B 1 1 S"]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.layers.attention import KeyValueCache
 from regard.layers.block import Block
+from regard.layers.copying import CopiedSource
 from regard.layers.mixer import MixerState
 from regard.layers.packed import PackedLinear
 from regard.layers.positions import RotaryPositions
@@ -32,6 +33,7 @@ class SharedState:
     caches: SharedCaches
     source: tuple[SourceCache, ...] | None = None  # per layer; None: a language model
     source_mask: Float[Tensor, "P 1 1 S"] | None = None  # None: no source is padded
+    copied: CopiedSource | None = None  # of B sentences
 
     @property
     def hypotheses(self) -> int:
@@ -43,14 +45,15 @@ class SharedState:
         if parents.shape[1] > MOST_SHARING:
             return self.plain().reorder(sentences, parents)
         caches, places = self.caches.reorder(sentences, parents)
+        copied = None if self.copied is None else self.copied.keep(sentences)
         if places is None or self.source is None:
-            return SharedState(self.prepared, caches, self.source, self.source_mask)
+            return SharedState(self.prepared, caches, self.source, self.source_mask, copied)
         size = self.caches.past.size
         source = tuple(
             (_of_places(keys, places, size), _of_places(values, places, size)) for keys, values in self.source
         )
         mask = None if self.source_mask is None else self.source_mask.index_select(0, places)
-        return SharedState(self.prepared, caches, source, mask)
+        return SharedState(self.prepared, caches, source, mask, copied)
 
     def plain(self) -> "PlainState":
         """The same state as `step_decoder` takes it."""
@@ -65,7 +68,7 @@ class SharedState:
         source = tuple((a.view(-1, heads, *a.shape[1:]), b.view(-1, heads, *b.shape[1:])) for a, b in pairs)
         if mask is None:
             mask = source[0][0].new_zeros(len(source[0][0]), 1, 1, source[0][0].shape[2])
-        return TransformerState(source, mask, decoder, self.caches.length)
+        return TransformerState(source, mask, decoder, self.caches.length, self.copied)
 
 
 def _of_places(part: Float[Tensor, "h m n"], places: Int[Tensor, " B"], size: int) -> Float[Tensor, "g m n"]:
@@ -97,14 +100,18 @@ class PreparedDecoder:
         return SharedState(self, SharedCaches.of([(keys, values) for keys, values in caches]))
 
     def begin_with_source(
-        self, caches: tuple[MixerState, ...], source: tuple[KeyValueCache, ...], mask: Float[Tensor, "B 1 1 S"]
+        self,
+        caches: tuple[MixerState, ...],
+        source: tuple[KeyValueCache, ...],
+        mask: Float[Tensor, "B 1 1 S"],
+        copied: CopiedSource | None = None,
     ) -> SharedState:
         """The state of a decoder that looks at a source."""
         begun = self.begin(caches)
         columns = tuple(
             (keys.transpose(2, 3).flatten(0, 1).contiguous(), values.flatten(0, 1)) for keys, values in source
         )
-        return SharedState(self, begun.caches, columns, mask if bool(mask.any()) else None)
+        return SharedState(self, begun.caches, columns, mask if bool(mask.any()) else None, copied)
 
     def step(self, x: Float[Tensor, "R D"], state: SharedState) -> tuple[Float[Tensor, "R D"], SharedState]:
         """All blocks and the last norm for one new position of each hypothesis."""
@@ -114,7 +121,7 @@ class PreparedDecoder:
         for number, block in enumerate(self._blocks):
             own_source = None if source is None else source[number]
             x = block.step(x, caches.layers[number], caches, turn, own_source, mask)
-        return self._norm(x), SharedState(self, caches, source, mask)
+        return self._norm(x), SharedState(self, caches, source, mask, state.copied)
 
     def project(self, hidden: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:
         """The logits of hidden states."""

@@ -6,11 +6,13 @@ Shapes: B batch, S source, T target, E embedding, W width of the encoder's state
 """
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.layers.copying import CopyHead
 from regard.layers.decoders import (
     AttentiveDecoder,
     Decoder,
@@ -51,16 +53,17 @@ class Recurrent(EncoderDecoder):
         self.bridge = Linear(config.source_width, math.prod(self.shape))
         self.decoder: Decoder = state_decoder(config)
         self.dropout = Dropout(config.dropout)
+        if config.copies:
+            self.copying = CopyHead(width=config.embedding_width, source=config.source_width)
 
     def hidden(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
-    ) -> Float[Tensor, "B T E"]:
+    ) -> Float[Tensor, "B T _"]:
         """The last hidden states, which `project` maps to logits."""
         memory, state = self.encode(source, probe)
         x = self.target.embed(target_in, probe=within(probe, "decoder"))
         hidden, _ = self.decoder(x, state, memory, within(probe, "decoder"))
-        dropped: Tensor = self.dropout(hidden)
-        return dropped
+        return self.with_copies(self.dropout(hidden), None if memory is None else memory.copied, probe)
 
     def encode(self, source: Int[Tensor, "B S"], probe: Probe | None = None) -> tuple[EncodedSource | None, State]:
         """Keys and values of the source, or None without attention, and the initial state of the decoder."""
@@ -72,7 +75,9 @@ class Recurrent(EncoderDecoder):
         state = self.decoder.first((torch.tanh(hidden), *memories))
         if self.decoder.attention is None:
             return None, state
-        return self.decoder.attention.project_source(states, additive(real[:, None, None, :], states.dtype)), state
+        mask = additive(real[:, None, None, :], states.dtype)
+        memory = self.decoder.attention.project_source(states, mask)
+        return replace(memory, copied=self.copied_source(source, states, mask)), state
 
     def start(self, source: Int[Tensor, "B S"] | None, prefix: Int[Tensor, "B P"] | None = None) -> RecurrentState:
         """Encode the source and prefill the prefix, once for all steps."""
@@ -90,7 +95,9 @@ class Recurrent(EncoderDecoder):
         x = self.target.embed(tokens.reshape(-1, 1))
         hidden, rows = self.decoder(x, state.rows, state.source, probe)
         seen = None if probe is None else StepRecord(probe["0.cross.weights"].mean(dim=1))
-        return self.project(hidden.view(*tokens.shape, -1)), RecurrentState(state.source, rows, tokens.shape[1]), seen
+        copied = None if state.source is None else state.source.copied
+        hidden = self.with_copies(hidden.view(*tokens.shape, -1), copied)
+        return self.project(hidden), RecurrentState(state.source, rows, tokens.shape[1]), seen
 
 
 def token_front(config: RecurrentBase, embedding: nn.Embedding) -> TokenFront:

@@ -60,7 +60,7 @@ def translator_shapes(config: ModelConfig, source: int, target: int, joint: bool
     if config.output_bias:
         shapes["output_bias"] = (target - 1,)
     shapes |= dict(_stack(config, "encoder", "source"))
-    return shapes | dict(_stack(config, "decoder", "target", cross=True))
+    return shapes | dict(_stack(config, "decoder", "target", cross=True)) | _copying(config)
 
 
 def _prefix_shapes(config: PrefixConfig, vocabulary: int) -> Shapes | None:
@@ -70,7 +70,7 @@ def _prefix_shapes(config: PrefixConfig, vocabulary: int) -> Shapes | None:
     shapes |= {f"{front}.segment": (config.width,) for front in ("target", "source")}
     if not config.tie:
         shapes["output"] = (vocabulary - 1, config.width)
-    return shapes | dict(_stack(config, "decoder", "target"))
+    return shapes | dict(_stack(config, "decoder", "target")) | _copying(config)
 
 
 def captioner_shapes(config: ModelConfig, shape: tuple[int, int, int], vocabulary: int) -> Shapes | None:
@@ -195,6 +195,18 @@ def is_table_of_keys(name: str) -> bool:
     return name.rpartition(".")[2] in ("keys", "pairs")
 
 
+def _copying(config: TransformerConfig | PrefixConfig) -> Shapes:
+    """The head that points to the source, if there is one."""
+    if not config.copies:
+        return {}
+    keys = {"copying.key.weight": (config.width, config.width)}
+    return {
+        **dict(_linear("copying.query", config.width, config.width)),
+        **keys,
+        **dict(_linear("copying.gate", 2 * config.width, 1)),
+    }
+
+
 def _is_known(config: TransformerBase) -> bool:
     """Whether all parts of the network are known here: an extension may have added some."""
     return all(name in _MIXERS for side in config.mixers for name in side) and config.score in _SCORES
@@ -211,8 +223,8 @@ def _stack(config: TransformerBase, name: str, front: str | None, *, cross: bool
         yield from _norm(config, f"{front}.norm")
     if front is not None and config.positions == "relative":
         yield f"{name}_bias.table", (RELATIVE_BUCKETS, config.heads)
-    causal = name == "decoder"
-    for number, mixer in enumerate(config.mixers[causal]):
+    causal = name == "decoder" or getattr(config, "causal", False)
+    for number, mixer in enumerate(config.mixers[name == "decoder"]):
         yield from _block(config, f"{name}.{number}", mixer, causal=causal, cross=cross)
     if config.norm == "pre":
         yield from _norm(config, f"{name}_norm")

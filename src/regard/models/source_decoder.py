@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
 from regard.layers.attention import KeyValueCache
+from regard.layers.copying import CopiedSource
 from regard.layers.positions import RelativeBias
 from regard.models.blocks import begin_decoder, step_decoder
 from regard.models.network import EncoderDecoder, StepRecord
@@ -30,8 +31,8 @@ class SourceDecoder(EncoderDecoder):
     @abstractmethod
     def read(
         self, source: Num[Tensor, "B *source"], probe: Probe | None = None
-    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"]]:
-        """The keys and values of the source for each block, and its padding mask."""
+    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"], CopiedSource | None]:
+        """The keys and values of the source for each block, its padding mask, and what may be copied from it."""
 
     @abstractmethod
     def target_mask(
@@ -45,29 +46,30 @@ class SourceDecoder(EncoderDecoder):
 
     def hidden(
         self, source: Num[Tensor, "B *source"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
-    ) -> Float[Tensor, "B T D"]:
+    ) -> Float[Tensor, "B T _"]:
         """The last hidden states, which `project` maps to logits."""
-        caches, source_mask = self.read(source, probe)
+        caches, source_mask, copied = self.read(source, probe)
         x = self.target.embed(target_in, probe=within(probe, "decoder"))
         mask = self.target_mask(x, 0, source_mask)
         for number, (block, cache) in enumerate(zip(self.decoder, caches, strict=True)):
             at = within(probe, f"decoder.{number}")
             x = block(x, mask=mask, source=cache, source_mask=source_mask, probe=at)
-        result: Tensor = self.decoder_norm(x)
-        return result
+        return self.with_copies(self.decoder_norm(x), copied, probe)
 
     def start(
         self, source: Num[Tensor, "B *source"] | None, prefix: Int[Tensor, "B P"] | None = None
     ) -> TransformerState | SharedState:
         """Read the source and prefill the prefix, once for all steps."""
         assert source is not None, "an encoder-decoder needs a source"
-        projected, source_mask = self.read(source)
+        projected, source_mask, copied = self.read(source)
         caches = tuple((keys.contiguous(), values.contiguous()) for keys, values in projected)  # read at every step
-        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source)), 0)
+        state = TransformerState(caches, source_mask, begin_decoder(self.decoder, len(source)), 0, copied)
         if prefix is not None and prefix.shape[1]:
             state = self._extend(prefix, state, 1, None)[1]
         prepared = self.prepared(self.decoder, self.decoder_norm) if self.decoder_bias is None else None
-        return state if prepared is None else prepared.begin_with_source(state.decoder.mixers, caches, source_mask)
+        if prepared is None:
+            return state
+        return prepared.begin_with_source(state.decoder.mixers, caches, source_mask, copied)
 
     def step(
         self, tokens: Int[Tensor, "B k"], state: TransformerState | SharedState, record: bool = False
@@ -77,6 +79,8 @@ class SourceDecoder(EncoderDecoder):
             if not record:
                 x = self.target.embed(tokens.reshape(-1, 1), state.caches.length)[:, 0]
                 x, longer = state.prepared.step(x, state)
+                if state.copied is not None:
+                    x = self.with_copies(x.view(*tokens.shape, -1), state.copied).flatten(0, 1)
                 return self.project_step(x, state.prepared).view(*tokens.shape, -1), longer, None
             plain = state.plain()  # it has attention weights to show
             assert isinstance(plain, TransformerState)
@@ -84,7 +88,8 @@ class SourceDecoder(EncoderDecoder):
         probe = Probe(f"*.{len(self.decoder) - 1}.cross.weights") if record else None
         x, new = self._extend(tokens.reshape(-1, 1), state, tokens.shape[1], probe)
         seen = None if probe is None else StepRecord(self.attention_of(probe[next(iter(probe))], tuple(tokens.shape)))
-        return self.project(self.decoder_norm(x.view(*tokens.shape, -1))), new, seen
+        hidden = self.with_copies(self.decoder_norm(x.view(*tokens.shape, -1)), state.copied)
+        return self.project(hidden), new, seen
 
     def _extend(
         self, tokens: Int[Tensor, "R T"], state: TransformerState, hypotheses: int, probe: Probe | None
@@ -101,4 +106,5 @@ class SourceDecoder(EncoderDecoder):
             source_mask=state.source_mask,
             probe=probe,
         )
-        return x, TransformerState(state.source, state.source_mask, decoder, state.length + tokens.shape[1])
+        length = state.length + tokens.shape[1]
+        return x, TransformerState(state.source, state.source_mask, decoder, length, state.copied)

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.layers.attention import KeyValueCache
+from regard.layers.copying import CopiedSource
 from regard.layers.decoders import EncodedSource
 from regard.layers.mixer import MixerState, reordered
 
@@ -54,6 +55,7 @@ class TransformerState:
     source_mask: Float[Tensor, "B 1 1 S"]  # added to scores
     decoder: DecoderState
     length: int  # t
+    copied: CopiedSource | None = None
 
     @property
     def hypotheses(self) -> int:
@@ -68,7 +70,8 @@ class TransformerState:
                 (keys.index_select(0, sentences), values.index_select(0, sentences)) for keys, values in source
             )  # not keys[sentences]: it takes twice as long on a CPU
             source_mask = source_mask.index_select(0, sentences)
-        return TransformerState(source, source_mask, self.decoder.reorder(sentences, parents), self.length)
+        copied = None if self.copied is None else self.copied.keep(sentences)
+        return TransformerState(source, source_mask, self.decoder.reorder(sentences, parents), self.length, copied)
 
 
 @dataclass(frozen=True, slots=True)

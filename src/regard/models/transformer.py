@@ -11,6 +11,7 @@ from jaxtyping import Float, Num
 from torch import Tensor
 
 from regard.layers.attention import KeyValueCache, project_source
+from regard.layers.copying import CopiedSource, CopyHead
 from regard.layers.fronts import TokenFront
 from regard.layers.patches import PatchFront
 from regard.models.blocks import (
@@ -41,13 +42,15 @@ class Transformer(SourceDecoder):
         self.encoder = encoder_blocks(config, rotary if words else None)
         self.decoder = decoder_blocks(config, rotary, cross=True)
         self.encoder_norm, self.decoder_norm = last_norm(config), last_norm(config)
+        if config.copies:
+            self.copying = CopyHead(width=config.width, source=config.width)
 
     def read(
         self, source: Num[Tensor, "B *source"], probe: Probe | None = None
-    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"]]:
-        """Encode the source, and project its hidden states for the cross-attention of each block."""
+    ) -> tuple[Sequence[KeyValueCache], Float[Tensor, "B 1 1 S"], CopiedSource | None]:
+        """Encode the source, and project its hidden states for the cross-attention of each block and for copies."""
         states, mask = self.encode(source, probe)
-        return project_source(attention_layers(self.decoder), states), mask
+        return project_source(attention_layers(self.decoder), states), mask, self.copied_source(source, states, mask)
 
     def target_mask(
         self, x: Float[Tensor, "R T D"], earlier: int, source_mask: Float[Tensor, "B 1 1 S"]

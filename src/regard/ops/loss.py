@@ -85,12 +85,12 @@ class _Smoothed(torch.autograd.Function):
         log_normaliser = table.new_empty(len(targets))  # log sum_v exp z_v of each token
         hidden_gradient, table_gradient = torch.empty_like(hidden, dtype=table.dtype), torch.empty_like(table)
         weight_gradient, factor = table_gradient[:outputs], weight.to(hidden.dtype)
-        rows = _chunk_rows(outputs, hidden.shape[-1], hidden.dtype != table.dtype)
+        rows = chunk_rows(outputs, hidden.shape[-1], hidden.dtype != table.dtype)
         room = table.new_empty(rows * outputs)
         for first in range(0, len(targets), rows):
             piece = hidden[first : first + rows]
             scores = room[: outputs * len(piece)].view(outputs, -1)  # [V, n]: the products are faster in this layout
-            _multiply(factor, piece.T, scores)
+            multiply(factor, piece.T, scores)
             highest = scores.amax(dim=0)
             scores.sub_(highest).exp_()
             total = scores.sum(dim=0)
@@ -99,7 +99,7 @@ class _Smoothed(torch.autograd.Function):
                 cast = scores.to(hidden.dtype)
                 torch.div(cast.T @ factor, total[:, None], out=hidden_gradient[first : first + rows])
                 scaled = (piece / total[:, None]).to(hidden.dtype)
-                _add_product(weight_gradient, cast, scaled, first > 0)
+                add_product(weight_gradient, cast, scaled, first > 0)
         wide = hidden.to(table.dtype)
         if wanted:
             _subtract_targets(wide, weight, targets, smoothing, hidden_gradient, table_gradient)
@@ -128,7 +128,7 @@ class _Consistent(torch.autograd.Function):
         log_normalisers = table.new_empty(2, len(targets))
         hidden_gradient, table_gradient = torch.empty_like(hidden, dtype=table.dtype), torch.empty_like(table)
         weight_gradient, factor = table_gradient[:outputs], weight.to(hidden.dtype)
-        rows = _chunk_rows(outputs, hidden.shape[-1], hidden.dtype != table.dtype)
+        rows = chunk_rows(outputs, hidden.shape[-1], hidden.dtype != table.dtype)
         rooms = table.new_empty(4, rows * outputs)
         pull = consistency / 2.0  # beside each reading's own loss, whose weight is one
         disagreement = table.new_zeros(())
@@ -140,7 +140,7 @@ class _Consistent(torch.autograd.Function):
             for piece, scores, probabilities, log_normaliser in zip(
                 pieces, (first_scores, second_scores), (p, q), log_normalisers, strict=True
             ):
-                _multiply(factor, piece.T, scores)
+                multiply(factor, piece.T, scores)
                 highest = scores.amax(dim=0)
                 torch.exp(scores.sub_(highest), out=probabilities)
                 total = probabilities.sum(dim=0)
@@ -160,7 +160,7 @@ class _Consistent(torch.autograd.Function):
             for number, gradient in enumerate((second_scores, difference)):
                 cast = gradient.to(hidden.dtype)
                 hidden_gradient[number, first : first + rows] = cast.T @ factor
-                _add_product(weight_gradient, cast, pieces[number], first + number > 0)
+                add_product(weight_gradient, cast, pieces[number], first + number > 0)
         both, twice = hidden.flatten(0, 1).to(table.dtype), targets.repeat(2)
         _subtract_targets(both, weight, twice, smoothing, hidden_gradient.view_as(both), table_gradient)
         ctx.save_for_backward(hidden_gradient.div_(2.0).to(hidden.dtype), table_gradient.div_(2.0))
@@ -173,12 +173,13 @@ class _Consistent(torch.autograd.Function):
         return *_scaled(ctx.saved_tensors, gradients[0]), None, None, None, None
 
 
-def _chunk_rows(outputs: int, width: int, mixed: bool) -> int:
+def chunk_rows(outputs: int, width: int, mixed: bool) -> int:
+    """The tokens of a chunk. mixed: whether products are in bfloat16."""
     elements = WIDE_CHUNK_ELEMENTS if width >= WIDE else CHUNK_ELEMENTS * (MIXED_CHUNKS if mixed else 1)
     return max(CHUNK_ROWS, elements // outputs // CHUNK_ROWS * CHUNK_ROWS)
 
 
-def _multiply(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], result: Float[Tensor, "m n"]) -> None:
+def multiply(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], result: Float[Tensor, "m n"]) -> None:
     """a b into `result`, whose type may be wider."""
     if result.dtype == a.dtype:
         torch.mm(a, b, out=result)
@@ -186,7 +187,7 @@ def _multiply(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], result: Float[Te
         result.copy_(a @ b)
 
 
-def _add_product(total: Float[Tensor, "m n"], a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], more: bool) -> None:
+def add_product(total: Float[Tensor, "m n"], a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], more: bool) -> None:
     """Add a b to `total`, whose type may be wider. Without `more` it is overwritten."""
     if total.dtype == a.dtype:
         total.addmm_(a, b, beta=int(more))

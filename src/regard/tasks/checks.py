@@ -51,6 +51,14 @@ def _type_name(value: object) -> str:
     return "None" if value is None else f"of type {type(value).__name__}"
 
 
+def check_copies(model: ModelConfig, consistency: float) -> None:
+    """Refuse R-Drop for a network that copies: its loss compares distributions of the vocabulary alone."""
+    if model.copies and consistency:
+        raise ValueError(
+            f"train.consistency {consistency:g} compares what is written, not what is copied, and model.copy is true; leave one of them out"
+        )
+
+
 def check_kind(model: ModelConfig, table: Mapping[str, type[ModelConfig]], task: str) -> None:
     """Refuse a kind of network that the task does not have."""
     if type(model) not in table.values():
@@ -74,6 +82,15 @@ def select_names(task: str) -> tuple[str, ...]:
     from regard.tasks.table import TASKS
 
     return ("auto", "loss", *with_added(TASKS[task].validated))
+
+
+def check_replay(replay: object, start: str | None) -> None:
+    """Refuse replay without a base: there is nothing to forget."""
+    if replay is not None and start is None:
+        raise ValueError(
+            "data.replay needs train.start (--start DIR): it is text that the base must not forget; "
+            "to mix corpora from the beginning, use [[data.corpora]]"
+        )
 
 
 def check_positions(reach: int | None, max_length: int, marks: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Fine-tuning: `train.start` names a run or bundle, the base model, whose weights, architecture and vocabulary a run takes over.
 
-The base model provides the settings that are not given. Settings that contradict it are refused. No torch.
+The base model provides the settings that are not given. Settings that contradict it are refused. A base of another task or kind of
+network provides fewer of them (`tasks/crossing.py`). No torch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,16 @@ from regard.bundle.opened import OpenBundle
 from regard.errors import BundleError, ConfigError
 from regard.settings import merged
 from regard.tasks.bundles import open_bundle
+from regard.tasks.crossing import (
+    OF_TEXT,
+    crosses,
+    family,
+    filled_settings,
+    refusal,
+    refuse_contradictions,
+    refuse_unfit,
+    wanted_network,
+)
 from regard.tasks.settings import parse_settings, tasks_with
 from regard.tasks.table import TASKS, resolved_task
 from regard.text.config import OneTextConfig
@@ -28,14 +39,20 @@ def run_settings(values: Mapping[str, Any], where: str = "config") -> RunSetting
     train = values.get("train")
     start = train.get("start") if isinstance(train, Mapping) else None
     if not isinstance(start, str):
-        return parse_settings(values, where)
+        settings = parse_settings(values, where)
+        _refuse_growth_of_nothing(settings, where)
+        return settings
     base = open_bundle(_bundle_of(start), verify=False)
     own = _settled(base)
-    _refuse_another_task(values, start, base.config.task)
+    if (across := _across(values, base, start)) is not None:
+        settings = parse_settings(merged(across, values), where)
+        _refuse_others(settings, base)
+        return settings
+    _refuse_data_of_others(values, start, base.config.task)
     model = values.get("model")
     kind, expected = model.get("kind") if isinstance(model, Mapping) else None, own["model"].get("kind")
     if kind not in (None, expected):  # refused first: the kind decides which settings exist
-        raise _refusal(start, "model.kind", kind, expected)
+        raise refusal(start, "model.kind", kind, expected)
     settings = parse_settings(merged(own, values), where)
     _refuse_others(settings, base)
     return settings
@@ -63,11 +80,21 @@ def remarks_on(settings: RunSettings, bundle: BundleSettings, base: OpenBundle) 
 
 def ignored_vocabulary_settings(text: OneTextConfig, size: int) -> Iterator[str]:
     """Notes on vocabulary settings that have no effect: the base model's vocabulary of `size` tokens is used."""
-    defaults = {name: OneTextConfig.model_fields[name].default for name in LEARNING}
+    learning = LEARNING if text.grow is None else LEARNING[:1]
+    defaults = {name: OneTextConfig.model_fields[name].default for name in learning}
     for name, default in {**defaults, "vocabulary": size}.items():
         value = getattr(text, name)
         if name in text.model_fields_set and value != default:
             yield f"text.{name} = {value} is not looked at: the vocabulary of {size:,} is taken over, and none is learned"
+
+
+def _refuse_growth_of_nothing(settings: RunSettings, where: str) -> None:
+    text = getattr(settings, "text", None)
+    if isinstance(text, OneTextConfig) and text.grow is not None:
+        raise ConfigError(
+            f"{where}: text.grow = {text.grow} adds to the vocabulary of a base model; name one with train.start (--start), "
+            "or set text.vocabulary"
+        )
 
 
 def _bundle_of(start: str) -> Path:
@@ -77,30 +104,39 @@ def _bundle_of(start: str) -> Path:
         raise BundleError(f"train.start: {error}; a run that has begun from one reads it whenever it goes on") from None
 
 
-def _refuse_another_task(values: Mapping[str, Any], start: str, task: str) -> None:
-    """Refuse a task other than the base model's. If none is named, refuse `data` settings that only other tasks have.
+def _across(values: Mapping[str, Any], base: OpenBundle, start: str) -> dict[str, Any] | None:
+    """The settings that a base of another task or kind of network fills in. None: it is of the same ones, or the settings name no task."""
+    task = values.get("task", base.config.task)
+    if not isinstance(task, str) or task not in TASKS:
+        return None
+    if task != base.config.task:
+        wanted = wanted_network(task, values, base) if task in OF_TEXT else None
+        refuse_unfit(task, wanted, values, base, start)
+        return {"task": task} if wanted is None else filled_settings(task, wanted, base)
+    wanted = wanted_network(task, values, base) if task in OF_TEXT else None
+    if wanted is None or not crosses(task, wanted[1], base) or family(wanted[1]) != family(type(base.config.model)):
+        return None
+    refuse_unfit(task, wanted, values, base, start)
+    return filled_settings(task, wanted, base)
+
+
+def _refuse_data_of_others(values: Mapping[str, Any], start: str, task: str) -> None:
+    """If no task is named, refuse `data` settings that only other tasks than the base model's have.
 
     This is checked first, because the task decides which settings exist.
     """
-    requested_task, data = values.get("task"), values.get("data")
-    if isinstance(requested_task, str) and requested_task != task and requested_task in TASKS:
-        raise _another_task(start, task, requested_task)
-    if requested_task is not None or not isinstance(data, Mapping):
+    data = values.get("data")
+    if values.get("task") is not None or not isinstance(data, Mapping):
         return
     own = getattr(TASKS[task].run.model_fields.get("data"), "annotation", None)
     for name, value in data.items():
         recognised = own is not None and name in own.model_fields
-        if not recognised and value is not None and tasks_with(task, ["data", name], values):
+        others = [] if recognised or value is None else tasks_with(task, ["data", name], values)
+        if others:
             raise ConfigError(
                 f"train.start = {start!r}: a model for task {task!r}, which does not look at data.{name}; leave it out, "
-                "or start from a model for a task that does"
+                f"or set task to {' or '.join(map(repr, others))}"
             )
-
-
-def _another_task(start: str, task: str, requested_task: str) -> ConfigError:
-    return ConfigError(
-        f"train.start = {start!r}: a model for task {task!r}, not for {requested_task!r}; start from one for the same task"
-    )
 
 
 def _settled(base: OpenBundle) -> dict[str, Any]:
@@ -117,8 +153,10 @@ def _settled(base: OpenBundle) -> dict[str, Any]:
 
 def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
     own, start = _settled(base), str(settings.train.start)
-    if settings.task != base.config.task:
-        raise _another_task(start, base.config.task, settings.task)
+    if crosses(settings.task, type(settings.model), base):
+        refuse_contradictions(settings, base)
+        _refuse_missing_pieces(settings, base, start)
+        return
     if base.config.counted:
         raise ConfigError(
             f"train.start = {start!r}: a model that was counted is not trained further; count all of the text"
@@ -129,20 +167,16 @@ def _refuse_others(settings: RunSettings, base: OpenBundle) -> None:
     for table in ("data", "text", "model"):
         for name, expected in own.get(table, {}).items():
             if name not in FREE and given[table].get(name) != expected:
-                raise _refusal(start, f"{table}.{name}", given[table].get(name), expected)
+                raise refusal(start, f"{table}.{name}", given[table].get(name), expected)
 
 
 def _refuse_missing_pieces(settings: RunSettings, base: OpenBundle, start: str) -> None:
     """Refuse reserved pieces that the vocabulary of the base model has not."""
     text = getattr(settings, "text", None)
-    if isinstance(text, OneTextConfig):
+    if isinstance(text, OneTextConfig) and text.grow is None:
         missing = next((name for name in text.reserved.names if name not in base.tokenizers.source.vocabulary), None)
         if missing is not None:
             raise ConfigError(
                 f"text.reserved: training starts from {start}, whose vocabulary has no piece {missing!r}; "
-                "leave it out, or train the base with it"
+                "leave it out, or add it with text.grow = 0"
             )
-
-
-def _refusal(start: str, name: str, value: Any, expected: Any) -> ConfigError:
-    return ConfigError(f"{name} = {value!r}: training starts from {start}, where it is {expected!r}; leave it out")

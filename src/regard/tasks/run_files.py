@@ -31,6 +31,12 @@ class _Languages(_Strict):
     target: str | None = None
 
 
+class _Forgetting(_Strict):
+    set: str
+    before: dict[str, float]
+    after: dict[str, float]
+
+
 class Metrics(_Strict):
     """metrics.json of a finished run: its scores, and its cost."""
 
@@ -50,6 +56,7 @@ class Metrics(_Strict):
     labels: list[str] | None = None
     confusion: list[list[_Count]] | None = None
     notes: list[str] = Field(default_factory=list)
+    forgetting: _Forgetting | None = None
     signatures: dict[str, str] | None = None
 
     @model_validator(mode="after")

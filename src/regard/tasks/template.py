@@ -4,7 +4,7 @@ Meanings, defaults and allowed values come from the settings classes. It knows n
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -57,25 +57,35 @@ def settings_template(task: str, kind: str | None = None) -> str:
 
 def _table(group: type[BaseModel], path: str, given: Mapping[str, str], allowed: Mapping[str, str]) -> str:
     """The lines of a group and of the tables within it. given: settings that are no comments; allowed: what a class does not tell."""
-    lines, tables = [], []
+    lines: list[str] = []
+    tables: list[str] = []
     described = descriptions(group)
     for name, field in group.model_fields.items():
         key = f"{path}{name}"
         if inner := _group(field, given.get(f"{key}.kind")):
             meaning = f"# {_first_line(inner)}\n" if inner.__doc__ else ""
             tables.append(f"\n{meaning}[{key}]\n{_table(inner, f'{key}.', given, allowed)}")
-            continue
-        if name in described:
-            lines.append(f"# {described[name]}")
-        default = field.get_default(call_default_factory=True, validated_data={})
-        unset = default is None or default is PydanticUndefined
-        value = given.get(key) or (field.examples[0] if field.examples else None)
-        stated = value if value is not None else None if unset else default
-        shown = f"{name} =" if stated is None else f"{name} = {json.dumps(stated, ensure_ascii=False)}"
-        notes = [allowed.get(key) or _allowed(field)]
-        notes += ["must be given"] if field.examples or default is PydanticUndefined else ["not set"] if unset else []
-        lines.append(f"{'' if value is not None else '# '}{shown}  # {'; '.join(filter(None, notes))}")
+        elif inner := _optional_group(field):  # a table that may be left out: any of its settings brings it in
+            meanings = descriptions(inner)
+            for part, own in inner.model_fields.items():
+                lines += _setting(f"{name}.{part}", own, meanings.get(part), None, allowed.get(f"{key}.{part}"))
+        else:
+            lines += _setting(name, field, described.get(name), given.get(key), allowed.get(key))
     return "\n".join(lines) + "\n" + "".join(tables)
+
+
+def _setting(name: str, field: FieldInfo, meaning: str | None, given: str | None, allowed: str | None) -> Iterator[str]:
+    """The lines of one setting: its meaning, and its default as a comment unless it is given."""
+    if meaning is not None:
+        yield f"# {meaning}"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    unset = default is None or default is PydanticUndefined
+    value = given or (field.examples[0] if field.examples else None)
+    stated = value if value is not None else None if unset else default
+    shown = f"{name} =" if stated is None else f"{name} = {json.dumps(stated, ensure_ascii=False)}"
+    notes = [allowed or _allowed(field)]
+    notes += ["must be given"] if field.examples or default is PydanticUndefined else ["not set"] if unset else []
+    yield f"{'' if value is not None else '# '}{shown}  # {'; '.join(filter(None, notes))}"
 
 
 def _group(field: FieldInfo, kind: str | None) -> type[BaseModel] | None:
@@ -85,6 +95,13 @@ def _group(field: FieldInfo, kind: str | None) -> type[BaseModel] | None:
     if choice is not None and kind is not None:
         return choice.table[kind]
     return groups[0] if groups else None
+
+
+def _optional_group(field: FieldInfo) -> type[BaseModel] | None:
+    """The group of a table that may be left out; None: the field holds something else."""
+    kinds = get_args(field.annotation)
+    groups = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return groups[0] if NoneType in kinds and groups else None
 
 
 def _groups(field: FieldInfo) -> list[type[BaseModel]]:

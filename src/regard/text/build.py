@@ -53,9 +53,7 @@ class TokenizerPair:
 
 def learn(config: OneTextConfig, lines: Iterable[str]) -> Tokenizer:
     """A tokeniser learned from (a sample of) `lines`."""
-    return _learned(
-        config, sample((line[:_LEARNED_CHARACTERS] for line in lines if line.strip()), config.sample), "the corpus"
-    )
+    return _learned(config, sampled_lines(config, lines), "the corpus")
 
 
 def learn_single(config: OneTextConfig, lines: Iterable[str]) -> TokenizerPair:
@@ -66,18 +64,28 @@ def learn_single(config: OneTextConfig, lines: Iterable[str]) -> TokenizerPair:
 
 def learn_pair(config: TextConfig, pairs: Callable[[], Iterable[tuple[str, str]]]) -> TokenizerPair:
     """The tokenisers of a parallel corpus, learned from a sample of `config.sample` pairs; the corpus is read once."""
-    shortened = (
-        (source[:_LEARNED_CHARACTERS], target[:_LEARNED_CHARACTERS])
-        for source, target in pairs()
-        if source.strip() or target.strip()
-    )
-    kept = sample(shortened, config.sample)
-    sources, targets = [source for source, _ in kept], [target for _, target in kept]
+    sources, targets = sampled_pairs(config, pairs())
     if config.joint:
         tokenizer = _learned(config, sources + targets, "the corpus")
         return TokenizerPair(tokenizer, tokenizer, joint=True)
     source = _learned(config, sources, "the source side of the corpus")
     return TokenizerPair(source, _learned(config, targets, "the target side of the corpus"), joint=False)
+
+
+def sampled_lines(config: OneTextConfig, lines: Iterable[str]) -> list[str]:
+    """The lines of a text that a tokeniser learns from."""
+    return sample((line[:_LEARNED_CHARACTERS] for line in lines if line.strip()), config.sample)
+
+
+def sampled_pairs(config: OneTextConfig, pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """The lines of both sides of a parallel corpus that tokenisers learn from."""
+    shortened = (
+        (source[:_LEARNED_CHARACTERS], target[:_LEARNED_CHARACTERS])
+        for source, target in pairs
+        if source.strip() or target.strip()
+    )
+    kept = sample(shortened, config.sample)
+    return [source for source, _ in kept], [target for _, target in kept]
 
 
 def vocabulary_remarks(config: OneTextConfig, sizes: Iterable[int]) -> Iterator[str]:

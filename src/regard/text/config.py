@@ -28,11 +28,13 @@ class OneTextConfig(Settings):
     """Share of the text whose characters get a piece of their own; rarer characters are spelled in bytes."""
     sample: int = Field(default=1_000_000, ge=1)
     """Sentences of each language to learn from; a longer corpus is sampled at random, always in the same way."""
+    grow: int | None = Field(default=None, ge=0, le=1_000_000)
+    """With train.start: learn up to so many pieces that the base lacks, and add the reserved ones; not given, its vocabulary is kept."""
     reserved: ReservedConfig = ReservedConfig()
 
     def key(self, *unused: str) -> dict[str, Any]:
         """What tells one encoding of a text from another. `unused`: settings that the caller does not use."""
-        nothing = () if self.reserved.names else ("reserved",)
+        nothing = [*(() if self.reserved.names else ("reserved",)), *(() if self.grow is not None else ("grow",))]
         return self.model_dump(mode="json", exclude={*unused, *nothing})
 
 

@@ -1,4 +1,4 @@
-"""Checks the bytes of a sentencepiece model before sentencepiece reads them. It walks the fields and interprets no text.
+"""Checks the bytes of a sentencepiece model before sentencepiece reads them, and adds pieces. It walks the fields and interprets no text.
 
 A model of regard has no map of characters: normalisation inside sentencepiece is the identity. Older versions of sentencepiece read
 such a map without checking its bounds, so a model of regard that has one is refused. An imported model may have one, whose bounds are
@@ -8,11 +8,13 @@ checked here.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _PIECE = 1 << 3 | 2  # the first byte of a piece: field 1, of bytes
 _NORMALIZERS = (3, 5)  # fields of a model: normalizer_spec and denormalizer_spec
 _CHARACTER_MAP = 2  # field of a normalizer: precompiled_charsmap
+_TRAINER, _VOCABULARY_SIZE = 2, 4  # field of a model: trainer_spec; its field vocab_size
+_NORMAL, _CONTROL = 1, 3  # types of a piece
 _BYTES = 2  # wire type: a length, and so many bytes
 _FIXED = {1: 8, 5: 4}  # wire type -> bytes
 
@@ -36,6 +38,55 @@ def check_imported_model(model: bytes) -> None:
             for inner, a, b in _fields(model, first, last):
                 if inner == _CHARACTER_MAP and b > a:
                     _check_map(model[a:b])
+
+
+def with_pieces(model: bytes, first: int, controls: Sequence[str], pieces: Sequence[tuple[str, float]]) -> bytes:
+    """A model with control pieces before its piece `first`, and with further pieces and their scores behind its own."""
+    own: list[bytes] = []
+    rest = bytearray()
+    place = 0
+    for number, begin, end in _fields(model, 0, len(model)):
+        if number == 1:
+            own.append(model[place:end])
+        elif number == _TRAINER:
+            size = len(own) + len(controls) + len(pieces)
+            rest += _message(_TRAINER, _with_size(model[begin:end], size))
+        else:
+            rest += model[place:end]
+        place = end
+    added = [_piece(name, 0.0, _CONTROL) for name in controls]
+    more = [_piece(text, score, _NORMAL) for text, score in pieces]
+    return b"".join([*own[:first], *added, *own[first:], *more, bytes(rest)])
+
+
+def _with_size(trainer: bytes, size: int) -> bytes:
+    """The trainer's settings of a model with another number of pieces."""
+    result, place = bytearray(), 0
+    for number, _, end in _fields(trainer, 0, len(trainer)):
+        result += _number(_VOCABULARY_SIZE, size) if number == _VOCABULARY_SIZE else trainer[place:end]
+        place = end
+    return bytes(result)
+
+
+def _piece(text: str, score: float, form: int) -> bytes:
+    return _message(1, _message(1, text.encode()) + b"\x15" + struct.pack("<f", score) + _number(3, form))
+
+
+def _number(field: int, value: int) -> bytes:
+    return _written(field << 3) + _written(value)
+
+
+def _message(field: int, content: bytes) -> bytes:
+    return _written(field << 3 | _BYTES) + _written(len(content)) + content
+
+
+def _written(value: int) -> bytes:
+    """A number as protobuf writes it: seven bits a byte, the lowest first."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
 
 
 def _check_map(content: bytes) -> None:

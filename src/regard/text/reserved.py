@@ -75,6 +75,11 @@ def is_reserved_name(name: str) -> bool:
     return name in _MASKS or any(form.fullmatch(name) for form in (_SENTINEL, _PLACEHOLDER, _LANGUAGE))
 
 
+def is_gap_name(name: str) -> bool:
+    """Whether a reserved piece of this name stands for text that is missing."""
+    return name in _MASKS or _SENTINEL.fullmatch(name) is not None
+
+
 @dataclass(frozen=True)
 class Reserved:
     """The ids of the reserved pieces of a vocabulary, by class."""

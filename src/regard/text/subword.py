@@ -27,7 +27,7 @@ FIXED_PIECES = 2 + len(BYTE_PIECES)  # the end mark, the unknown mark and the by
 SMALLEST = 300  # the smallest vocabulary size, which leaves room for learned pieces
 _LONGEST = 1000  # characters of a training line; sentencepiece refuses long words and skips long lines
 _BOUNDARY = "\t"  # in training lines only; normalised text has no tab
-_RESERVED_BLOCK = "\u2585"  # sentencepiece skips a training line that contains it
+RESERVED_BLOCK = "\u2585"  # sentencepiece skips a training line that contains it
 _FEW = 16  # lines: for more, a thread of sentencepiece is faster
 _THREADS = 4  # constant, because the number of threads changes how unigram's sums are rounded
 
@@ -194,9 +194,9 @@ def _characters_in_bytes(words: Mapping[str, int], coverage: float, room: int) -
     characters: set[str] = set().union(*words)
     fit = len(characters) + 1 < room  # the space has a piece too
     if coverage == 1.0 and fit:
-        return {_RESERVED_BLOCK}
+        return {RESERVED_BLOCK}
     limit = len(characters) if fit else room // 2
-    return (characters - set(frequent_characters(words, coverage, limit))) | {_RESERVED_BLOCK}
+    return (characters - set(frequent_characters(words, coverage, limit))) | {RESERVED_BLOCK}
 
 
 def _first_line(error: Exception) -> str:

@@ -1,6 +1,6 @@
 """Averages of weights: the exponential moving average (EMA) over steps, and the mean of checkpoints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -43,13 +43,19 @@ def mean_weights(directories: Sequence[Path]) -> dict[str, Tensor]:
 
     Integers are not averaged: the last bundle's are taken. Raises `BundleError` if a bundle is damaged.
     """
+    return mean_of(read_tensors(open_manifest(directory), WEIGHTS) for directory in directories)
+
+
+def mean_of(several: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of tensors of the same names, as `mean_weights` has it."""
     total: dict[str, Tensor] = {}
-    last: dict[str, Tensor] = {}
-    for directory in directories:
-        last = read_tensors(open_manifest(directory), WEIGHTS)
+    last: Mapping[str, Tensor] = {}
+    count = 0
+    for last in several:
+        count += 1
         for name, value in last.items():
             total[name] = total[name] + value.double() if name in total else value.double()
     return {
-        name: (total[name] / len(directories)).to(value.dtype) if value.is_floating_point() else value
+        name: (total[name] / count).to(value.dtype) if value.is_floating_point() else value
         for name, value in last.items()
     }

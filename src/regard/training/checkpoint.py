@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from regard.bundle.bundle import write_bundle
+from regard.bundle.adapter import Adapter
+from regard.bundle.bundle import write_adapter, write_bundle
 from regard.bundle.config import BundleSettings
 from regard.bundle.locate import CHECKPOINTS, read_pointer, write_pointer
-from regard.bundle.manifest import Manifest, verify_manifest, write_manifest
-from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, REQUIRED, STATE_FILE
+from regard.bundle.manifest import Manifest, open_manifest, write_manifest
+from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, STATE_FILE, required_files
 from regard.bundle.tensors import read_tensors, write_tensors
 from regard.errors import BundleError, TrainError
 from regard.files import remove_whole, to_json, whole_directory
@@ -40,6 +41,8 @@ class CheckpointState(Record):
     """The kind of processor, as `precision.processor` tells it."""
     muon: str | None = None
     """The form of Muon, `muon.FORM`. Older checkpoints do not name it."""
+    base: str | None = None
+    """With LoRA: the SHA-256 of the manifest of the base."""
 
 
 def checkpoint_name(step: int) -> str:
@@ -62,11 +65,15 @@ def write_checkpoint(
     state: Mapping[str, Any],
     config: BundleSettings,
     codecs: Any,
+    adapter: Adapter | None = None,
 ) -> None:
-    """Write a checkpoint to `run/name` and point `latest` to it."""
+    """Write a checkpoint to `run/name` and point `latest` to it. adapter: the weights are additions to those of its base."""
     require_run(run)
     with whole_directory(run / name) as staging:
-        write_bundle(staging, weights, config, codecs)
+        if adapter is None:
+            write_bundle(staging, weights, config, codecs)
+        else:
+            write_adapter(staging, weights, adapter, config, codecs)
         write_tensors(staging / OPTIMISER_FILE, optimiser)
         (staging / STATE_FILE).write_text(to_json(dict(state)), encoding="utf-8")
         write_manifest(staging)
@@ -90,7 +97,8 @@ def newest_valid(run: Path, codec_files: Sequence[str] = ()) -> tuple[str | None
     complaints = []
     for directory in reversed(checkpoints(run)):
         try:
-            verify_manifest(directory, (*REQUIRED, *codec_files, *FOR_RESUMING))
+            files = open_manifest(directory)
+            files.verify((*required_files(files), *codec_files, *FOR_RESUMING))
         except BundleError as error:
             complaints.append(str(error))
             continue

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from regard.models.config import ModelConfig
 from regard.settings import OneOf, Settings
+from regard.training.lora_config import LoraConfig
 
 RATES = {"muon": 8e-3, "adamw": 1e-3, "adam": 1e-3, "sgd": 1.0}
 """The default learning rate of each optimiser. The schedule `noam` has its own default, 1."""
@@ -21,7 +22,11 @@ class TrainConfig(Settings):
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     """Decides the initial weights, the order of batches and every dropout."""
     start: str | None = None
-    """A run or a bundle to train further (fine-tuning): its weights, vocabulary and model, but for the dropout; not given, from nothing."""
+    """A run or a bundle to start from: its vocabulary, its settings of the model and the weights that fit; not given, from nothing."""
+    freeze: tuple[str, ...] = ()
+    """Parts of the network that training leaves as they are, such as embedding, encoder, encoder.0, norm or head."""
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    """The rate of each block, as a factor of that of the block above it; the embeddings have the lowest. 1: the same for all."""
     batch_tokens: int = Field(default=1024, ge=1)
     """Tokens in a batch, padding included, on its longer side."""
     accumulate: int = Field(default=1, ge=1)
@@ -82,11 +87,15 @@ class TrainConfig(Settings):
     """auto, cpu, cuda, cuda:N or mps."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """The type of matrix products; weights, norms and the loss stay in float32. auto: bfloat16 where it was measured to be faster."""
+    lora: LoraConfig | None = None
+    """A table [train.lora]: train low-rank additions to the maps of a base, in place of all its weights; optimizer is then adamw."""
 
     @model_validator(mode="before")
     @classmethod
     def _fill_rate(cls, values: Any) -> Any:
         """Fill in the learning rate of the optimiser and, in fine-tuning, the warm-up. What is given stays as it is."""
+        if isinstance(values, dict) and values.get("lora") is not None:
+            values = {"optimizer": "adamw", **values}  # which moves A and B as their authors did
         if not isinstance(values, dict) or "learning_rate" in values:
             return values
         noam = values.get("schedule") == "noam"
@@ -94,6 +103,12 @@ class TrainConfig(Settings):
             values = {**FINE_TUNING, **values}
         rate = 1.0 if noam else RATES.get(str(values.get("optimizer", "muon")))
         return values if rate is None else {**values, "learning_rate": rate}
+
+    @field_validator("freeze", mode="before")
+    @classmethod
+    def _listed_parts(cls, value: Any) -> Any:
+        """One part, or several with commas between them, may be given as one text."""
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
     @field_validator("device")
     @classmethod
@@ -104,6 +119,10 @@ class TrainConfig(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "TrainConfig":
+        if self.lora is not None and self.start is None:
+            raise ValueError(
+                "train.lora needs train.start (--start DIR): its low-rank weights are added to those of a base"
+            )
         if self.average > self.keep:
             raise ValueError(
                 f"train.average {self.average} needs train.keep of at least {self.average}, not {self.keep}"

@@ -66,7 +66,7 @@ def _part(names: list[str]) -> str:
     """`encoder.0.mixer.query.weight` and `encoder.0.around_mixer.norm.bias` -> `encoder.0.mixer`."""
     if {"source.embedding.weight", "target.embedding.weight"} <= set(names):
         return "embedding"  # one table for both languages
-    if (layer := _recurrent_layer(names[0])) is not None:
+    if (layer := recurrent_layer(names[0])) is not None:
         return layer
     first, *rest = names[0].split(".")
     if first in FRONTS:
@@ -74,7 +74,7 @@ def _part(names: list[str]) -> str:
     return ".".join([first, *rest[:2]]).replace("around_", "") if rest and rest[0].isdigit() else first
 
 
-def _recurrent_layer(name: str) -> str | None:
+def recurrent_layer(name: str) -> str | None:
     """`encoder.stack.layers.weight_ih_l1_reverse` -> `encoder.1`, `decoder.readout.bias` -> `decoder.readout`; None: another part."""
     if name.startswith("decoder.cell."):
         return "decoder.0"

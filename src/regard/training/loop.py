@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.activity import activity
+from regard.bundle.adapter import Adapter
 from regard.bundle.locate import write_pointer
+from regard.bundle.opened import OpenBundle
 from regard.data.examples import Numbers
 from regard.errors import TrainError
 from regard.metrics.perplexity import perplexity
@@ -26,6 +28,8 @@ from regard.training.diagnose import Diagnosis
 from regard.training.early_stopping import out_of_patience, record_validation
 from regard.training.events import Diagnosed, Event, Saved, Step, Stopped, Validated
 from regard.training.forked import ForkedTeam
+from regard.training.lora import LowRank
+from regard.training.lora_saving import adapter_of, resumable
 from regard.training.muon import FORM
 from regard.training.objective import Measured, StepInfo, Trained
 from regard.training.optimizer import Optimizer
@@ -50,12 +54,47 @@ class TrainingJob:
     device: torch.device
     workers: int
     precision: Precision
+    low_rank: LowRank | None = None
+    """With LoRA: the weights that are trained in place of the network's own."""
+    base: OpenBundle | None = None
+    """The model that the run has started from."""
+    validates_base: bool = False
+    """Whether the weights before the first step are those of a base model, which is validated and saved as step 0."""
     validated_codecs: Any = None
     """The codecs that the validation of the present weights has made; None after the next step."""
 
+    @property
+    def trained(self) -> nn.Module:
+        """The module that owns the weights that are trained: the network, or with LoRA the low-rank additions."""
+        return self.network if self.low_rank is None else self.low_rank
+
+    def merge(self) -> None:
+        """Bring the network up to date with what is trained beside it."""
+        if self.low_rank is not None:
+            self.low_rank.merge()
+
+    @property
+    def codecs(self) -> Any:
+        """The codecs of the bundle of the present weights."""
+        return self.objective.codecs if self.validated_codecs is None else self.validated_codecs
+
+    def adapter(self, place: Path) -> Adapter | None:
+        """The record of the adapter bundle that will be at `place`; None: bundles of this run are whole."""
+        lora = self.settings.train.lora
+        if lora is None or lora.merge or self.low_rank is None:
+            return None
+        assert self.base is not None
+        return adapter_of(self.settings.train, self.base, self.network, self.low_rank, place)
+
+    def saved_weights(self) -> dict[str, Tensor]:
+        """The weights of a bundle, after `merge`."""
+        lora = self.settings.train.lora
+        alone = lora is not None and not lora.merge
+        return (self.trained if alone else self.network).state_dict()
+
     def team(self) -> ForkedTeam:
         """The worker processes of this machine."""
-        gradients, train = gradient_buffers(self.network, self.workers), self.settings.train
+        gradients, train = gradient_buffers(self.trained, self.workers), self.settings.train
         return ForkedTeam(
             [
                 Worker(
@@ -67,6 +106,7 @@ class TrainingJob:
                     gradients,
                     self.device,
                     self.precision.name,
+                    self.low_rank,
                 )
                 for number in range(self.workers)
             ]
@@ -74,7 +114,9 @@ class TrainingJob:
 
     def state(self) -> dict[str, object]:
         """The JSON part of a checkpoint."""
+        lora = {} if self.low_rank is None or self.base is None else {"base": self.base.files.identity}
         return {
+            **lora,
             "progress": self.progress.to_json(),
             "data": self.objective.key,
             "threads": torch.get_num_threads(),
@@ -94,7 +136,7 @@ def training(
     batches = _planned(job)
     saved = progress.step
     with make_team(job) as team:
-        if config.start is not None and progress.step == 0 and progress.best is None:
+        if job.validates_base and progress.step == 0 and progress.best is None:
             yield from _base(job, team)
         while True:
             reason = "interrupted" if team.agree(interrupted()) else _limit(progress, config, len(batches))
@@ -163,7 +205,7 @@ def advance(
     if not math.isfinite(norm) or not math.isfinite(sums.loss):
         raise _not_finite(job, batches, sums.loss / sums.tokens, norm)
     due = config.diagnose_every and (progress.step + 1) % config.diagnose_every == 0
-    diagnosis = Diagnosis(job.network, sums.tokens) if due else None
+    diagnosis = Diagnosis(job.trained, sums.tokens) if due else None
     rate = learning_rate(
         config.schedule,
         config.learning_rate,
@@ -176,7 +218,7 @@ def advance(
     team.update(rate, min(1.0, (config.clip or math.inf) / (norm + 1e-6)) / sums.tokens)
     job.validated_codecs = None
     if job.average is not None:
-        job.average.update(job.network, progress.step)
+        job.average.update(job.trained, progress.step)
     elapsed = team.from_first(
         lambda: time.perf_counter() - started
     )  # so that all workers reach a time limit at the same step
@@ -238,25 +280,29 @@ def _validate(job: TrainingJob, team: Team) -> Validated:
 def _measured(job: TrainingJob) -> Measured:
     job.network.eval()
     raw = _swap_in_average(job)
+    job.merge()
     with activity("validating"):
         measured = job.objective.validate(job.network)
     if raw is not None:
-        job.network.load_state_dict(raw)
+        job.trained.load_state_dict(raw)
     return measured
 
 
 def _swap_in_average(job: TrainingJob) -> dict[str, Tensor] | None:
-    """Load the exponential moving average into the network. Returns the weights that it had."""
+    """Load the exponential moving average into what is trained. Returns the weights that it had."""
     if job.average is None:
         return None
-    raw = {name: value.clone() for name, value in job.network.state_dict().items()}
-    job.network.load_state_dict(job.average.weights)
+    raw = {name: value.clone() for name, value in job.trained.state_dict().items()}
+    job.trained.load_state_dict(job.average.weights)
     return raw
 
 
 def _save(job: TrainingJob) -> Saved:
     progress = job.progress
     name = checkpoint_name(progress.step)
+    if job.low_rank is not None:
+        _write_low_rank(job, job.low_rank, name)
+        return _saved(job, name)
     weights, memory = job.network.state_dict(), job.optimizer.tensors()
     if job.average is not None:  # the bundle has the average; the raw weights are needed to resume
         memory |= {f"weights/{key}": value.clone() for key, value in weights.items()}
@@ -268,8 +314,33 @@ def _save(job: TrainingJob) -> Saved:
         optimiser=memory,
         state=job.state(),
         config=job.objective.bundle,
-        codecs=job.objective.codecs if job.validated_codecs is None else job.validated_codecs,
+        codecs=job.codecs,
     )
+    return _saved(job, name)
+
+
+def _write_low_rank(job: TrainingJob, low_rank: LowRank, name: str) -> None:
+    """Write the checkpoint of a run with LoRA: the sum with the base, or the additions alone."""
+    memory = job.optimizer.tensors() | resumable(low_rank, job.average)
+    raw = _swap_in_average(job)
+    low_rank.merge()
+    write_checkpoint(
+        job.run,
+        name,
+        weights=job.saved_weights(),
+        optimiser=memory,
+        state=job.state(),
+        config=job.objective.bundle,
+        codecs=job.codecs,
+        adapter=job.adapter(job.run / name),
+    )
+    if raw is not None:
+        low_rank.load_state_dict(raw)
+
+
+def _saved(job: TrainingJob, name: str) -> Saved:
+    """Point `best` to a new checkpoint if it is the best, and delete those that are not kept."""
+    progress = job.progress
     if progress.best_step == progress.step:
         write_pointer(job.run, "best", name)
     prune(job.run, job.settings.train.keep, job.settings.train.save_every)

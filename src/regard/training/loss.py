@@ -8,6 +8,8 @@ from torch import Tensor
 from regard.activity import activity
 from regard.data.batches import Batch
 from regard.data.examples import ExampleSet
+from regard.layers.copying import CopyHead
+from regard.ops.copying import copied_cross_entropy
 from regard.ops.loss import consistent_cross_entropy, smoothed_cross_entropy
 from regard.ops.probe import Probe
 
@@ -45,10 +47,19 @@ def batch_loss(
     hidden = network.hidden(batch.source, batch.target_in.repeat(readings, 1), probe)
     real, table, outputs = batch.target_out != network.target_pad, network.output_table(), network.target_pad
     hidden, targets = hidden[real.repeat(readings, 1)], batch.target_out[real]
+    copying: CopyHead | None = getattr(network, "copying", None)
+    copied = None if copying is None else copying.parts(hidden)
+    if copied is not None:
+        assert readings == 1, "two readings of copies are refused with the settings"
+        low = network.target.dtype  # type: ignore[attr-defined]
+        hidden = copied.hidden if low is None else copied.hidden.to(low)
     bias = getattr(network, "output_offsets", lambda: None)()
     if bias is not None:  # a column of the table, for a constant of the hidden states
         table = torch.cat([table[:outputs], bias[:, None]], dim=1)
         hidden = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], dim=1)
+    if copied is not None:
+        slots = copied.gate, copied.shares, copied.pieces
+        return copied_cross_entropy(hidden, table, *slots, targets, smoothing, outputs=outputs)
     if readings == 1:
         return smoothed_cross_entropy(hidden, table, targets, smoothing, outputs=outputs)
     both = hidden.view(readings, len(targets), -1)

@@ -21,6 +21,8 @@ from regard.layers.norm import NORMS
 from regard.layers.patches import PatchFront
 from regard.layers.positions import LearnedPositions, RelativeBias
 from regard.layers.roles import parameter_roles
+from regard.training.freezing import trained_parameters
+from regard.training.lora import LowRank
 
 IN_FLOAT32 = (TokenEmbedding, LearnedPositions, RelativeBias, *NORMS.values())
 """Modules whose weights the copy has in float32."""
@@ -60,13 +62,16 @@ class ComputedNetwork:
     The copy is made when it is first used, in the process that uses it.
     """
 
-    def __init__(self, network: nn.Module, precision: str) -> None:
-        self._network, self._low = network, precision == "bfloat16"
+    def __init__(self, network: nn.Module, precision: str, low_rank: LowRank | None = None) -> None:
+        """low_rank: the weights that are trained in place of the network's own."""
+        self._network, self._low, self._low_rank = network, precision == "bfloat16", low_rank
         self._copied = self._low and can_copy(network)
         self._computed: nn.Module | None = None if self._copied else network
 
     def refreshed(self) -> nn.Module:
         """The network, with the weights as they are now."""
+        if self._low_rank is not None:
+            self._low_rank.merge()
         if self._computed is None:
             self._computed = bfloat16_copy(self._network)
         elif self._copied:
@@ -81,7 +86,14 @@ class ComputedNetwork:
         return torch.autocast(next(self._network.parameters()).device.type, dtype=torch.bfloat16)
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
-        """The gradient of the loss in every weight of the network that computed it: in bfloat16 where its weights are."""
+        """The gradient of the loss in every trained weight of the network that computed it: in bfloat16 where its weights are.
+
+        With LoRA: the gradient in every weight of the low-rank additions.
+        """
         assert self._computed is not None, "a gradient before the forward pass"
-        parameters = list(self._computed.parameters())
-        return list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))
+        if self._low_rank is None:
+            parameters = list(trained_parameters(self._computed).values())
+        else:
+            parameters = self._low_rank.changed(list(self._computed.parameters()))
+        gradients = list(torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True))
+        return gradients if self._low_rank is None else self._low_rank.gradients(gradients)

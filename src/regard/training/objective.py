@@ -125,6 +125,24 @@ class Trained(Objective, Protocol):
         ...
 
 
+class StartingWeights(Protocol):
+    """Weights that a new network takes from a base model of another shape, task or vocabulary."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the network is that of the base, but for its vocabulary: it is then validated as step 0."""
+        ...
+
+    @property
+    def fresh(self) -> tuple[str, ...]:
+        """The tensors of the new network that the base does not have, or not all rows of. LoRA trains them in full."""
+        ...
+
+    def fill(self, network: "nn.Module") -> None:
+        """Put them into a new network, whose other weights stay as they are."""
+        ...
+
+
 class Fitted(Objective, Protocol):
     """An objective whose model is fitted by counting, in one pass."""
 

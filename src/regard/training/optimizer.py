@@ -12,19 +12,28 @@ from torch import Tensor, nn
 from regard.errors import ExtensionError, TrainError
 from regard.layers.roles import parameter_roles
 from regard.training.config import TrainConfig
+from regard.training.freezing import trained_parameters
+from regard.training.layer_rates import rate_factors, split_by_factor
 from regard.training.muon import Muon
 from regard.training.shared import shared
 
 
 class Optimizer:
-    """Torch optimisers with a common learning rate. With several shares their state is in shared memory."""
+    """Torch optimisers with a common learning rate. With several shares their state is in shared memory.
+
+    Frozen weights are in no optimiser. With `train.layer_decay`, each weight has the factor of its block.
+    """
 
     def __init__(self, network: nn.Module, config: TrainConfig, shares: int = 1) -> None:
-        self._names: dict[Tensor, str] = {parameter: name for name, parameter in network.named_parameters()}
+        self._names: dict[Tensor, str] = {parameter: name for name, parameter in trained_parameters(network).items()}
         self._left = config.adamw_factor if config.optimizer == "muon" else 1.0
         matrices = {name for name, role in parameter_roles(network).items() if role == "matrix"}
         self._dealt = _deal(network, matrices if config.optimizer == "muon" else set(), shares)
         self._shares = [_torch_optimizers(names, matrices, config) for names in self._dealt]
+        if config.layer_decay < 1.0:
+            factors = rate_factors(network, config.layer_decay)
+            for part in self._all():
+                split_by_factor(part, {parameter: factors[name] for parameter, name in self._names.items()})
         for part in self._all():
             _reserve_state(part)
         if shares > 1:
@@ -38,7 +47,8 @@ class Optimizer:
         """Update the weights of a share with their gradients."""
         for part in self._shares[share]:
             for group in part.param_groups:
-                group["lr"] = learning_rate * (1.0 if isinstance(part, Muon) else self._left)
+                factor = 1.0 if isinstance(part, Muon) else self._left
+                group["lr"] = learning_rate * factor * group.get("factor", 1.0)
             part.step()
 
     def multiply_in(self, products: torch.dtype) -> None:
@@ -82,14 +92,14 @@ class Optimizer:
 
 def _deal(network: nn.Module, orthogonalised: Set[str], shares: int) -> list[dict[str, nn.Parameter]]:
     """Divide the weights into shares of about equal cost: the costliest first, each to the share with the least cost so far."""
-    costs = {name: _cost(parameter, name in orthogonalised) for name, parameter in network.named_parameters()}
+    trained = trained_parameters(network)
+    costs = {name: _cost(parameter, name in orthogonalised) for name, parameter in trained.items()}
     owners, load = {}, [0.0] * shares
     for name in sorted(costs, key=lambda name: -costs[name]):
         owners[name] = load.index(min(load))
         load[owners[name]] += costs[name]
     return [
-        {name: parameter for name, parameter in network.named_parameters() if owners[name] == share}
-        for share in range(shares)
+        {name: parameter for name, parameter in trained.items() if owners[name] == share} for share in range(shares)
     ]
 
 

@@ -20,6 +20,7 @@ from regard.errors import ConfigError, RegardError
 from regard.files import cache_directory, to_json, write_whole
 from regard.foreign import parse_json, read_text
 from regard.layers.block import Block
+from regard.training.freezing import trained_parameters
 from regard.training.mixed import bfloat16_copy, can_copy
 
 FLOAT32, BFLOAT16 = "float32", "bfloat16"
@@ -127,7 +128,9 @@ def block_ratio(block: Block) -> float:
 
     def step(module: nn.Module, x: Tensor) -> None:
         x = x.detach().requires_grad_()
-        torch.autograd.grad(module(x).float().square().sum(), [x, *module.parameters()], allow_unused=True)
+        torch.autograd.grad(
+            module(x).float().square().sum(), [x, *trained_parameters(module).values()], allow_unused=True
+        )
 
     def low_step() -> None:
         with torch.no_grad():

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.bundle.bundle import read_network
 from regard.bundle.locate import CHECKPOINTS, write_pointer
-from regard.bundle.manifest import Manifest, open_manifest, verify_manifest
-from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, REQUIRED, OpenBundle
+from regard.bundle.manifest import Manifest, open_manifest
+from regard.bundle.opened import FOR_RESUMING, OPTIMISER_FILE, OpenBundle, required_files
 from regard.bundle.tensors import tensors_of
 from regard.bundle.weights import read_weights_file
 from regard.errors import BundleError, TrainError
@@ -18,10 +18,13 @@ from regard.training.average import MovingAverage
 from regard.training.checkpoint import CheckpointState, checkpoint_name, newest_valid, prune, read_state
 from regard.training.config import RunSettings
 from regard.training.forked import share_weights, team_size
+from regard.training.freezing import freeze, note_on_frozen
 from regard.training.log import cut_back
 from regard.training.loop import TrainingJob
+from regard.training.lora import LowRank
+from regard.training.lora_saving import restore_low_rank, trained_weights
 from regard.training.muon import FIRST_FORM, FORM
-from regard.training.objective import Trained
+from regard.training.objective import StartingWeights, Trained
 from regard.training.optimizer import Optimizer
 from regard.training.precision import (
     BFLOAT16,
@@ -41,10 +44,12 @@ def resumed_job(
     device: torch.device,
     base: OpenBundle | None = None,
     remarks: Sequence[str] = (),
+    transfer: StartingWeights | None = None,
 ) -> tuple[TrainingJob, tuple[str, ...]]:
     """The job, and notes for the user. It resumes the newest undamaged checkpoint; else it starts from `base`, or from new weights.
 
-    remarks: notes for the user on the data and on `base`, added if the run starts now.
+    remarks: notes for the user on the data and on `base`, added if the run starts now; transfer: what is taken of a base that is not
+    taken over as it is.
     """
     remove_leftovers(out)
     remove_leftovers(out / CHECKPOINTS)
@@ -56,30 +61,46 @@ def resumed_job(
         )
     torch.manual_seed(settings.train.seed)
     network = objective.bundle.network()
-    if base is None:
+    if base is None or transfer is not None:
         objective.begin(network)
-    elif name is None:
+    filled = name is None or settings.train.lora is not None  # A and B are beside the weights that a run starts with
+    if filled and transfer is not None:
+        transfer.fill(network)
+    elif filled and base is not None:
         network.load_state_dict(read_network(base).state_dict())
+    freeze(network, settings.train.freeze)
     if name is None:
         complaints += remarks
+    if name is None and (frozen := note_on_frozen(network)) is not None:
+        complaints.append(frozen)
     if name is None and (note := note_on_few_steps(settings.train, objective.examples)) is not None:
         complaints.append(note)
     network.to(device)
+    low_rank = None
+    if settings.train.lora is not None:
+        fresh = () if transfer is None else transfer.fresh
+        low_rank = LowRank(network, settings.train.lora, settings.train.seed, fresh)
+        if name is None:
+            complaints.append(_lora_note(network, low_rank))
+    trained = network if low_rank is None else low_rank
     workers = team_size(device)
     if workers > 1:
-        share_weights(network)
-    average = MovingAverage(network, settings.train.ema) if settings.train.ema else None
+        share_weights(trained)
+    average = MovingAverage(trained, settings.train.ema) if settings.train.ema else None
     job = TrainingJob(
         settings=settings,
         run=out,
         objective=objective,
         network=network,
-        optimizer=Optimizer(network, settings.train, workers),
+        optimizer=Optimizer(trained, settings.train, workers),
         average=average,
         progress=Progress(),
         device=device,
         workers=workers,
         precision=Precision("float32"),
+        low_rank=low_rank,
+        base=base,
+        validates_base=base is not None and (transfer is None or transfer.whole),
     )
     if name is not None:
         complaints += _restore(job, name)
@@ -102,12 +123,12 @@ def _restore(job: TrainingJob, name: str) -> list[str]:
             f"{job.run}: the content of the data files has changed since this run was started; "
             "restore them to resume it, or choose another --out"
         )
-    weights = _weights(job, files)
-    raw = {key.removeprefix("weights/"): memory.pop(key) for key in list(memory) if key.startswith("weights/")}
-    _check_raw(files.directory / OPTIMISER_FILE, raw, weights)
-    if job.average is not None:
-        job.average.restore(weights)
-    job.network.load_state_dict(raw or weights)
+    if job.low_rank is not None:
+        _refuse_another_base(job, state)
+        memory = restore_low_rank(job.low_rank, job.average, memory, files.directory / OPTIMISER_FILE)
+        job.low_rank.merge()
+    else:
+        _restore_weights(job, files, memory)
     job.optimizer.restore(memory)
     job.progress = Progress.from_record(state.progress)
     write_pointer(job.run, "latest", name)
@@ -116,6 +137,32 @@ def _restore(job: TrainingJob, name: str) -> list[str]:
     if not lost:  # after an interruption between save and prune; damaged checkpoints stay, for inspection
         prune(job.run, job.settings.train.keep, job.settings.train.save_every)
     return [*lost, *_other_machine(state, job)]
+
+
+def _restore_weights(job: TrainingJob, files: Manifest, memory: dict[str, Tensor]) -> None:
+    """Restore the weights of the network, and their average. Takes them out of `memory`."""
+    weights = _weights(job, files)
+    raw = {key.removeprefix("weights/"): memory.pop(key) for key in list(memory) if key.startswith("weights/")}
+    _check_raw(files.directory / OPTIMISER_FILE, raw, weights)
+    if job.average is not None:
+        job.average.restore(weights)
+    job.network.load_state_dict(raw or weights)
+
+
+def _lora_note(network: nn.Module, low_rank: LowRank) -> str:
+    trained, all_weights = trained_weights(low_rank), trained_weights(network)
+    return (
+        f"LoRA: {trained:,} weights are trained beside {all_weights:,} of the base, {100 * trained / all_weights:.2f} %"
+    )
+
+
+def _refuse_another_base(job: TrainingJob, state: CheckpointState) -> None:
+    """Refuse to add what was trained to other weights than it was trained beside."""
+    if job.base is not None and state.base != job.base.files.identity:
+        raise TrainError(
+            f"{job.run}: train.start = {job.settings.train.start!r} is another model than when this run was started; "
+            "restore it to resume the run, or choose another --out"
+        )
 
 
 def _begun_precision(job: TrainingJob, state: CheckpointState) -> Precision:
@@ -155,11 +202,8 @@ def _point_at_best(job: TrainingJob, name: str) -> list[str]:
         (job.run / "best").unlink(missing_ok=True)
         return []
     try:
-        verify_manifest(
-            job.run / checkpoint_name(progress.best_step),
-            (*REQUIRED, *job.objective.bundle.codec_files),
-            may_lack=FOR_RESUMING,
-        )
+        best = open_manifest(job.run / checkpoint_name(progress.best_step))
+        best.verify((*required_files(best), *job.objective.bundle.codec_files), may_lack=FOR_RESUMING)
     except BundleError as error:
         progress.best, progress.best_step, progress.validations_without_improvement = None, progress.step, 0
         write_pointer(job.run, "best", name)

@@ -16,15 +16,15 @@ from typing import Any, BinaryIO
 import torch
 
 from regard.activity import activity, is_under_way
-from regard.bundle.bundle import resolve_device, save_bundle
+from regard.bundle.bundle import resolve_device, write_adapter, write_bundle
 from regard.bundle.config import BundleSettings
 from regard.bundle.locate import CHECKPOINTS, LOCK, write_pointer
-from regard.bundle.manifest import verify_manifest
-from regard.bundle.opened import REQUIRED, OpenBundle
+from regard.bundle.manifest import open_manifest, write_manifest
+from regard.bundle.opened import OpenBundle, required_files
 from regard.bundle.weights import check_weights
 from regard.errors import BundleError, TrainError
 from regard.extras import is_installed
-from regard.files import disk_errors
+from regard.files import disk_errors, whole_directory
 from regard.foreign import open_regular
 from regard.locks import lock_handle
 from regard.training import tensorboard
@@ -35,8 +35,9 @@ from regard.training.counting import Counting
 from regard.training.events import Event, Started, Stopped, Stopping
 from regard.training.log import JsonLog, cut_back
 from regard.training.loop import TrainingJob, training
+from regard.training.lora_saving import mean_low_rank, trained_weights
 from regard.training.malloc import keep_large_blocks
-from regard.training.objective import Fitted, Objective, Trained, is_fitted
+from regard.training.objective import Fitted, Objective, StartingWeights, Trained, is_fitted
 from regard.training.precision import Precision
 from regard.training.progress import Progress
 from regard.training.resume import resumed_job
@@ -70,15 +71,17 @@ def train_objective(
     listeners: Sequence[Listener] = (),
     base: OpenBundle | None = None,
     remarks: Sequence[str] = (),
+    transfer: StartingWeights | None = None,
 ) -> Outcome:
     """Train in `out`, or resume the run there. The caller has locked `out` with `claimed`.
 
-    base: the model to fine-tune; remarks: notes for the event `Started` of a new run.
+    base: the model to fine-tune; remarks: notes for the event `Started` of a new run; transfer: what is taken of a base that is not taken
+    over as it is.
     """
     keep_large_blocks()
     device = training_device(settings)
     with ExitStack() as stack:
-        work, started, finish = _begin(settings, out, objective, device, base, remarks)
+        work, started, finish = _begin(settings, out, objective, device, base, remarks, transfer)
         stopping = _Stopping(started, listeners)
         all_listeners = [*_logs(out, started.step, stack), stopping.follow, *listeners]
         stop_signals = stack.enter_context(stop_requests(stopping.announce))
@@ -95,6 +98,7 @@ def _begin(
     device: torch.device,
     base: OpenBundle | None,
     remarks: Sequence[str],
+    transfer: StartingWeights | None,
 ) -> tuple[Work, Started, Finish]:
     """The generator of events, the first event, and the function that finishes the run and returns its cost."""
     if is_fitted(objective):
@@ -102,7 +106,7 @@ def _begin(
         cut_back(out / "log.jsonl", -1)  # an interrupted run starts again
         started = _started(objective, objective.counted_examples, device, notes=tuple(remarks))
         return counting.events, started, counting.cost
-    job, notes = resumed_job(settings, out, objective, device, base, remarks)
+    job, notes = resumed_job(settings, out, objective, device, base, remarks, transfer)
     parameters = sum(parameter.numel() for parameter in job.network.parameters())
     started = _started(objective, len(objective.examples), device, job.progress, parameters, notes, job.precision)
 
@@ -111,6 +115,7 @@ def _begin(
         progress = job.progress
         return {
             "parameters": parameters,
+            **({} if job.low_rank is None else {"trained_parameters": trained_weights(job.low_rank)}),
             "tokens": progress.tokens,
             "seconds": progress.seconds,
             "steps": progress.step,
@@ -233,21 +238,37 @@ def _try_average(job: TrainingJob) -> None:
     averaged = [directory for directory in regular[-config.average :] if _is_sound(directory, job.objective.bundle)]
     if len(averaged) < 2:
         return
-    weights = mean_weights(averaged)
-    job.network.load_state_dict(weights, strict=False)  # a tied embedding is stored once
+    if job.low_rank is None:
+        job.network.load_state_dict(mean_weights(averaged), strict=False)  # a tied embedding is stored once
+    else:
+        job.low_rank.load_state_dict(mean_low_rank(averaged))
+        job.low_rank.merge()
     job.network.eval()
     with activity(f"validating the mean of {len(averaged)} checkpoints"):
         measured = job.objective.validate(job.network)
     if job.progress.best is None or measured.value > job.progress.best:
         codecs = job.objective.codecs if measured.codecs is None else measured.codecs
-        save_bundle(job.run / CHECKPOINTS / "average", weights, job.objective.bundle, codecs)
+        _write_average(job, job.run / CHECKPOINTS / "average", codecs)
         write_pointer(job.run, "best", f"{CHECKPOINTS}/average")
+
+
+def _write_average(job: TrainingJob, place: Path, codecs: Any) -> None:
+    """Write the bundle of the present weights, or the adapter alone."""
+    adapter, config = job.adapter(place), job.objective.bundle
+    with whole_directory(place) as staging:
+        if adapter is None:
+            write_bundle(staging, job.saved_weights(), config, codecs)
+        else:
+            write_adapter(staging, job.saved_weights(), adapter, config, codecs)
+        write_manifest(staging)
 
 
 def _is_sound(checkpoint: Path, config: BundleSettings) -> bool:
     """Whether a checkpoint is undamaged and of this network. Another one causes a warning, not an error at the end of a run."""
     try:
-        check_weights(verify_manifest(checkpoint, REQUIRED), config)
+        files = open_manifest(checkpoint)
+        files.verify(required_files(files))
+        check_weights(files, config)
     except BundleError as error:
         warnings.warn(f"{error}; the average is made without it", stacklevel=2)
         return False

@@ -18,6 +18,8 @@ from regard.data.batches import Batch
 from regard.data.examples import Numbers
 from regard.training.ahead import Delivery
 from regard.training.config import TrainConfig
+from regard.training.freezing import trained_parameters
+from regard.training.lora import LowRank
 from regard.training.mixed import ComputedNetwork
 from regard.training.objective import StepInfo, Trained
 from regard.training.optimizer import Optimizer
@@ -55,7 +57,9 @@ class Worker:
         gradients: list[list[Tensor]],  # of each worker, in shared memory; empty if there is one worker
         device: torch.device,
         precision: str = "float32",
+        low_rank: LowRank | None = None,
     ) -> None:
+        """low_rank: the weights that are trained in place of the network's own."""
         self.number = number
         self.train = train
         self.objective = objective
@@ -63,10 +67,10 @@ class Worker:
         self.optimizer = optimizer
         self.gradients = gradients
         self.device = device
-        self.computed = ComputedNetwork(network, precision)
+        self.computed = ComputedNetwork(network, precision, low_rank)
         self.delivery: Delivery | None = None
         """The batches that were made ahead."""
-        self.parameters = list(network.parameters())
+        self.parameters = list(trained_parameters(network if low_rank is None else low_rank).values())
         self._index = {parameter: index for index, parameter in enumerate(self.parameters)}
         if gradients:
             for parameter, total in zip(self.parameters, gradients[0], strict=True):
@@ -139,5 +143,6 @@ def gradient_buffers(network: nn.Module, workers: int) -> list[list[Tensor]]:
     """Shared memory for the gradients of each worker; none for a single worker."""
     if workers == 1:
         return []
-    zeros = [torch.zeros((), dtype=parameter.dtype).expand(parameter.shape) for parameter in network.parameters()]
+    trained = trained_parameters(network).values()
+    zeros = [torch.zeros((), dtype=parameter.dtype).expand(parameter.shape) for parameter in trained]
     return [shared(zeros) for _ in range(workers)]

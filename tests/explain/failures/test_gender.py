@@ -189,3 +189,19 @@ def test_a_file_without_templates_and_a_template_without_fillers(tmp_path: Path)
     path.write_text("{} nukkui.\t-\thän\tse\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"own\.tsv:1: no fillers"):
         read_templates(path, lambda gender: fillers("fi", gender))
+
+
+def test_words_without_a_probability_are_left_out_and_counted() -> None:
+    """The word "sie" is impossible after one of two beginnings: the mean is that of the other, in the words of the templates."""
+    template = Template("x {}", None, frozenset({"er"}), frozenset({"sie"}), (Filler("a", "a"), Filler("b", "b")))
+
+    def logprob(text: str) -> float:
+        return {"x a er": -1.0, "x a sie": -2.0, "x b er": -1.0}.get(text, -math.inf)
+
+    finding = found_in_writer(language_gender, FakeWriter(logprob=logprob), texts(sources=(), templates=[template]))
+    assert (finding.value("masculine_odds"), finding.value("impossible")) == (1.0, 50.0)
+    assert finding.verdict == "er is 2.7 times as probable as sie"
+    assert finding.tables[0].columns[2:] == ("log-odds of er", "er %")
+    mute = FakeWriter(logprob=lambda text: -math.inf)
+    nothing = found_in_writer(language_gender, mute, texts(sources=(), templates=[template]))
+    assert (nothing.status, nothing.value("impossible")) == ("look", 100.0)

@@ -125,3 +125,26 @@ def test_texts_that_are_too_short_are_told() -> None:
     for check in (language_repetition, perturbed):
         with pytest.raises(NotApplicableError, match="words or more"):
             found_in_writer(check, FakeWriter(), short)
+
+
+@pytest.mark.parametrize("lines", [("1 1 1", "2 2 2 2"), ("7 7 7",)])
+def test_text_that_no_change_changes(lines: tuple[str, ...]) -> None:
+    with pytest.raises(NotApplicableError, match="no change of the test text changes it"):
+        found_in_writer(perturbed, FakeWriter(), texts(sources=(), references=lines))
+
+
+def test_text_of_one_word_cannot_be_shuffled() -> None:
+    """Capitals change it, and cost nothing: no number of shuffled words may be read from that."""
+    finding = found_in_writer(perturbed, FakeWriter(), texts(sources=(), references=["da da da"]))
+    assert [number.name for number in finding.numbers] == ["times_upper_case"]
+    assert (finding.status, finding.value("times_upper_case")) == ("sound", 1.0)
+    assert finding.verdict.startswith("there are no different words to shuffle")
+
+
+def test_a_model_that_writes_nothing() -> None:
+    silent = FakeWriter(lambda prompt, sample: "")
+    dull, empty = (found_in_writer(check, silent, PROBED) for check in (dullness, language_repetition))
+    assert (dull.status, dull.value("distinct_2_ratio"), dull.value("empty")) == ("fault", 0.0, 100.0)
+    assert (empty.status, empty.numbers[0].name, empty.numbers[0].value) == ("fault", "empty", 100.0)
+    assert empty.examples[0].output == ""
+    assert found_in_writer(dullness, FakeWriter(rest_of(LINES)), PROBED).value("empty") == 0.0

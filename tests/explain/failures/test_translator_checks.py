@@ -1,7 +1,7 @@
 """Each check of translators on a model that has the fault and on one that has not, with numbers worked out by hand."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -16,16 +16,20 @@ from explain.failures.fakes import (
     texts,
     training,
 )
+from regard.bundle.config import Languages
 from regard.explain.failures.copying import copying, wrongly_copied
 from regard.explain.failures.detached import hallucination
 from regard.explain.failures.exact_words import names, numbers_names
+from regard.explain.failures.findings import Number
 from regard.explain.failures.lengths import is_overlong, length
 from regard.explain.failures.memorised import memorised
 from regard.explain.failures.out_of_domain import out_of_domain
 from regard.explain.failures.rare_words import rare_words
 from regard.explain.failures.repetition import loop_of, repeated_share, repetition
 from regard.explain.failures.sensitivity import sensitivity
+from regard.explain.failures.statistics import graded_excess
 from regard.explain.failures.subject import NotApplicableError
+from regard.tasks.translate.directions import DirectionConfig, Directions
 
 
 def test_copying() -> None:
@@ -210,3 +214,77 @@ def test_the_seed_decides_everything(check) -> None:
     noisy = FakeTranslator(lambda source: by_dictionary(source) if chance(source) < 0.5 else "", reads=True)
     probed = texts(training=training(SOURCES[:20], REFERENCES[:20]))
     assert found(check, noisy, probed) == found(check, noisy, probed)
+
+
+def test_a_constant_output_is_no_memoriser() -> None:
+    """Test outputs stay, training targets do not come out: the excess is -100 points, the opposite of the fault."""
+    probed = texts(training=training([f"Heute {source}" for source in SOURCES], REFERENCES))
+    finding = found(memorised, FakeTranslator(lambda source: "always the same"), probed)
+    assert (finding.value("excess"), finding.status) == (-100.0, "sound")
+
+
+def test_frequent_words_that_are_worse_are_no_fault_of_rare_ones() -> None:
+    references = ["the dog one", "the dog two", "the dog three", "the dog four"]
+    sources = ["a", "b", "c", "d"]
+    rare = {source: reference.split()[-1] for source, reference in zip(sources, references, strict=True)}
+    finding = found(rare_words, FakeTranslator(rare.__getitem__), texts(sources=sources, references=references))
+    assert (finding.value("gap"), finding.value("rare"), finding.status) == (-100.0, 100.0, "sound")
+
+
+def test_the_number_of_the_status_is_the_first() -> None:
+    endless = found(repetition, FakeTranslator(by_dictionary, finished=lambda output: False))
+    assert (endless.status, endless.numbers[0].name, endless.value("loops")) == ("fault", "cut", 0.0)
+    long = [f"{source} {'x' * place}" for place, source in enumerate(SOURCES[:4] * 8, 1)]
+    one_copied = FakeTranslator(lambda source: source if source == long[0] else by_dictionary(source).replace("x", ""))
+    probed = texts(sources=long, references=[by_dictionary(source).replace("x", "") for source in long])
+    copied = found(copying, one_copied, probed)
+    assert (copied.status, copied.numbers[0].name) == ("fault", "untranslated")
+    assert (copied.value("copied_words") or 0.0) < 5.0
+    assert found(hallucination, SOUND).numbers[0].name == "detached"  # all are sound: the order stays
+
+
+def test_a_drop_that_may_be_chance_is_sound() -> None:
+    number = Number("drop", "", 30.0, "points", (-1.0, 61.0))
+    assert graded_excess(number, 10.0, 25.0) == "sound"
+    assert graded_excess(replace(number, interval=(1.0, 59.0)), 10.0, 25.0) == "fault"
+    assert graded_excess(replace(number, value=-30.0, interval=(-40.0, -20.0)), 10.0, 25.0) == "sound"
+    assert graded_excess(replace(number, value=None, interval=None), 10.0, 25.0) == "sound"
+    sources, references = ["DER hund", "DER katze"], ["the dog", "the cat"]  # capitals and typos change both
+    known = dict(zip(sources, references, strict=True))
+    once = FakeTranslator(lambda source: known.get(source, "?" if source == "DER HUND" else known["DER katze"]))
+    finding = found(sensitivity, once, texts(sources=sources, references=references))
+    interval = finding.number("drop_upper_case").interval
+    assert interval is not None
+    assert (interval[0], (finding.value("drop_upper_case") or 0.0) > 25) == (0.0, True)  # one of two sentences
+    assert finding.status == "sound"
+
+
+@dataclass
+class _Directed(FakeTranslator):
+    """A translator of several directions."""
+
+    directions: Directions = field(default_factory=lambda: Directions((), Languages()))
+
+
+def test_languages_that_the_model_reads_are_no_wrong_language() -> None:
+    unknown = found(out_of_domain, replace(SOUND, languages=Languages(target="en")))
+    assert [number.name for number in unknown.numbers] == ["told_apart_random_letters"]
+    assert "no other languages were tried: the language that it reads is not known" in unknown.verdict
+    seen = tuple(
+        DirectionConfig(source=source, target=target) for source, target in (("de", "en"), ("fr", "en"), ("en", "es"))
+    )
+    several = _Directed(by_dictionary, languages=Languages(target="en"), directions=Directions(seen, Languages()))
+    finding = found(out_of_domain, several)
+    assert (
+        finding.number("told_apart_wrong_language").count == 15
+    )  # English, Spanish and Italian, of five sentences each
+
+
+def test_a_source_of_the_same_output_is_no_other_source() -> None:
+    """Of four sources two are one sentence twice, in other words: each explains the output of the other."""
+    sources = ["hund schläft", "Hund, schläft", "vogel singt", "stein fällt"]
+    same = FakeTranslator(lambda source: by_dictionary(source.lower().replace(",", "")))
+    probed = texts(sources=sources, references=[same.translation(source) for source in sources])
+    finding = found(hallucination, same, probed)
+    own, foreign = (0.05 * 2 + 0.05) / 3, (5.0 * 2 + 0.05) / 3
+    assert finding.value("source_share") == pytest.approx(1 - own / foreign)

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.bundle.manifest import write_manifest
 from regard.errors import BundleError, ConfigError
 from regard.interop.export import export_model
 from regard.tasks.load import load_translator, open_given
 from regard.tasks.translate.directions import DirectionWarning
+from regard.tasks.translate.ensemble import load_ensemble
 from regard.text.tagged import NO_WORD
 from tasks.bundles import TEXTS, random_bundle
 
@@ -160,8 +162,6 @@ def test_a_bundle_without_the_tag_of_a_direction_is_refused(bundle: Path, tmp_pa
     config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     config["directions"][0]["target"] = "it"
     (path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    from regard.bundle.manifest import write_manifest
-
     write_manifest(path)
     with pytest.raises(BundleError, match="directions: the vocabulary has no piece '>>it<<'"):
         load_translator(path, engine="torch")
@@ -183,3 +183,24 @@ def test_formats_that_hold_a_tag_name_the_directions(bundle: Path, tmp_path: Pat
 def test_an_argos_package_is_refused(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"an Argos package has one direction .* en -> de and de -> en and en -> fr"):
         export_model(open_given(bundle), tmp_path / "a.argosmodel", "argos")
+
+
+def test_an_ensemble_translates_what_all_its_members_do(bundle: Path, tmp_path: Path) -> None:
+    for name, directions in (
+        ("other", [("de", "en"), ("en", "de"), ("de", "fr")]),
+        ("foreign", [("fr", "de"), ("it", "en"), ("it", "fr")]),
+    ):
+        own = tmp_path / name
+        random_bundle(own, directions=SEEN, positions="sinusoidal")
+        config = json.loads((own / "config.json").read_text(encoding="utf-8"))
+        config["directions"] = [{"source": source, "target": target} for source, target in directions]
+        (own / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        write_manifest(own)
+    model = load_ensemble([bundle, tmp_path / "other"])
+    assert model.directions.pairs == (("en", "de"), ("de", "en"))
+    with pytest.raises(ConfigError, match="does not translate to 'fr', only to de and en"):
+        model.translate(TEXTS[:1], to="fr")
+    with pytest.raises(
+        BundleError, match=r"foreign: translates fr-de, it-en, it-fr, but .* en-de, de-en, en-fr; an ensemble needs"
+    ):
+        load_ensemble([bundle, tmp_path / "foreign"])

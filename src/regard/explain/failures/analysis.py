@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.activity import activity
-from regard.bundle.config import Languages
+from regard.bundle.config import Languages, installed_version
 from regard.errors import BundleError, ConfigError, DataError, InputTypeError
 from regard.explain.failures.checks import CHECKS, chosen_checks
 from regard.explain.failures.findings import FailureAnalysis, Finding
@@ -87,7 +87,7 @@ def analyse(
         training_text=texts.training_missing
         if training is None
         else _training_name(training.name, len(training.targets), training.complete),
-        settings={"most": options.most, "beam": options.beam, "seed": options.seed},
+        settings={"most": options.most, "beam": options.beam, "seed": options.seed, "regard": installed_version()},
         findings=tuple(findings),
     )
 

@@ -59,6 +59,8 @@ CHECKS: dict[str, Check] = {
 def chosen_checks(names: Sequence[str]) -> list[str]:
     """The names in the order of the table; all, if none are given. An unknown name is a `ConfigError`."""
     for name in names:
+        if not name:
+            raise ConfigError(f"--checks: a name is empty; choose from {', '.join(CHECKS)}, or leave --checks out")
         if name not in CHECKS:
             raise ConfigError(f"--checks {shown(name)}: no such check; choose from {', '.join(CHECKS)}")
     return [name for name in CHECKS if not names or name in names]

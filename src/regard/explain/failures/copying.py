@@ -6,7 +6,7 @@ copied = source words in the output that the reference lacks / source words. Nam
 from collections import Counter
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding
-from regard.explain.failures.statistics import graded, share, worst
+from regard.explain.failures.statistics import graded, share, worst, worst_first
 from regard.explain.failures.subject import TranslatorSubject
 from regard.explain.failures.words import words
 
@@ -34,14 +34,15 @@ def copying(subject: TranslatorSubject) -> Finding:
         share("copied_words", "source words copied that the reference lacks", copied, total),
         share("untranslated", "sentences of which at least half is copied", untranslated, len(sources)),
     )
-    status = worst(
-        graded(numbers[0].value, LOOK, FAULT), graded(numbers[1].value, UNTRANSLATED_LOOK, UNTRANSLATED_FAULT)
-    )
+    grades = {
+        "copied_words": graded(numbers[0].value, LOOK, FAULT),
+        "untranslated": graded(numbers[1].value, UNTRANSLATED_LOOK, UNTRANSLATED_FAULT),
+    }
+    status = worst(*grades.values())
     told = f"{copied:,} of {total:,} source words are copied"
     verdict = f"{told}; {untranslated:,} of {len(sources):,} sentences stay untranslated"
-    return Finding(
-        NAME, TITLE, status, verdict, numbers, examples=tuple(example for _, example in most_copied[:EXAMPLES])
-    )
+    shown = tuple(example for _, example in most_copied[:EXAMPLES])
+    return Finding(NAME, TITLE, status, verdict, worst_first(numbers, grades), examples=shown)
 
 
 def wrongly_copied(source: str, output: str, reference: str) -> list[str]:

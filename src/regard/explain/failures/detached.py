@@ -1,14 +1,16 @@
 """Check `hallucination`: outputs that do not depend on their source.
 
-source share of an output y of x = 1 - NLL(y|x) / mean over k of NLL(y|x_k), where x_k are sources of other outputs: the share of y's
+source share of an output y of x = 1 - NLL(y|x) / mean over k of NLL(y|x_k), where x_k are sources with other outputs: the share of y's
 surprise that its own source explains. 1: all of it; 0 or less: another source would do as well, so the output is detached. It needs
 scores only, so any network and both engines have it. Outputs that several different sources share are counted, too.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding
-from regard.explain.failures.statistics import graded, mean, share, worst
+from regard.explain.failures.statistics import graded, mean, share, worst, worst_first
 from regard.explain.failures.subject import NotApplicableError, TranslatorSubject
 from regard.explain.failures.words import words
 
@@ -38,9 +40,9 @@ def hallucination(subject: TranslatorSubject) -> Finding:
     foreign = [0.0] * len(pairs)
     order = list(range(len(pairs)))
     subject.random(NAME).shuffle(order)  # a rotation of a random order: no source meets its own output
-    for step in range(1, OTHERS + 1):
-        partner = {place: order[(number + step) % len(order)] for number, place in enumerate(order)}
-        scored = subject.surprise([sources[partner[place]] for place in range(len(pairs))], outputs)
+    partners = {place: _partners(order, number, outputs) for number, place in enumerate(order)}
+    for step in range(OTHERS):
+        scored = subject.surprise([sources[partners[place][step]] for place in range(len(pairs))], outputs)
         foreign = [before + value / OTHERS for before, value in zip(foreign, scored, strict=True)]
     shares = [1.0 - mine / max(other, 1e-9) for mine, other in zip(own, foreign, strict=True)]
     detached = sorted((value, place) for place, value in enumerate(shares) if value < DETACHED)
@@ -70,11 +72,22 @@ def hallucination(subject: TranslatorSubject) -> Finding:
     ]
     for output, own_sources in sorted(shared.items(), key=lambda item: -len(item[1])):
         examples.append(Example(own_sources[0], output, note=f"the same output for {len(own_sources)} sources"))
-    status = worst(*(graded(numbers[place].value, LOOK, FAULT) for place in (0, 3)))
+    grades = {number.name: graded(number.value, LOOK, FAULT) for number in (numbers[0], numbers[3])}
     average = numbers[1].value or 0.0
     told = f"sources explain {100.0 * average:.0f} % of their outputs' surprise"
     verdict = f"{told}; {len(detached):,} of {len(pairs):,} detached, {many:,} shared"
-    return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))
+    return Finding(
+        NAME, TITLE, worst(*grades.values()), verdict, worst_first(numbers, grades), examples=tuple(examples[:EXAMPLES])
+    )
+
+
+def _partners(order: Sequence[int], number: int, outputs: Sequence[str]) -> list[int]:
+    """The next `OTHERS` places of the order. One whose output is the same explains it as well, so it is taken only if others lack."""
+    following = [*order[number + 1 :], *order[:number]]
+    others = islice((place for place in following if outputs[place] != outputs[order[number]]), OTHERS)
+    chosen = list(others)
+    same = (place for place in following if place not in chosen)
+    return [*chosen, *islice(same, OTHERS - len(chosen))]
 
 
 def _shared(sources: list[str], outputs: list[str]) -> dict[str, list[str]]:

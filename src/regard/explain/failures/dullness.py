@@ -34,9 +34,10 @@ def dullness(subject: WriterSubject) -> Finding:
     written, real = [pair[0] for pair in cut], [pair[1] for pair in cut]
     values = {name: [distinct(texts, size) for size in (1, 2)] for name, texts in (("model", written), ("text", real))}
     (model_1, model_2), (text_1, text_2) = values["model"], values["text"]
-    if sum(max(0, len(text) - 1) for text in real) < LEAST_BIGRAMS or not text_2:
+    if sum(max(0, len(words(rest)) - 1) for _, rest in halves) < LEAST_BIGRAMS:
         raise NotApplicableError(f"the test text has fewer than {LEAST_BIGRAMS} pairs of words to compare with")
-    ratio = 0.0 if model_2 is None else model_2 / text_2
+    ratio = 0.0 if not (model_2 and text_2) else model_2 / text_2  # without two words in any text there is no variety
+    empty = sum(not output.strip() for output in outputs)
     [(common, times)] = Counter(outputs).most_common(1)
     same = times if times > 1 else 0
     numbers = (
@@ -46,8 +47,11 @@ def dullness(subject: WriterSubject) -> Finding:
         Number("distinct_1_text", "distinct words of the test text", text_1, "", count=sum(map(len, real))),
         Number("distinct_2_text", "distinct bigrams of the test text", text_2, ""),
         share("most_common", "texts that are the most common one", same, len(outputs)),
+        share("empty", "empty texts", empty, len(outputs)),
     )
     status: Status = "sound" if ratio >= LOOK else "look" if ratio >= FAULT else "fault"
     verdict = f"drawn texts have {ratio:.2f} times the distinct bigrams of the test text"
+    if empty:
+        verdict += f"; {empty:,} of {len(outputs):,} are empty"
     examples = [Example(halves[outputs.index(common)][0], common, note=f"written {times} times")] if same else []
     return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))

@@ -118,7 +118,7 @@ class FailureAnalysis:
     training_text: str
     """The training text that memorised sentences and rare words were looked up in, in words; or why there is none."""
     settings: Mapping[str, Any]
-    """`most`, `beam`, `seed` and the version of regard."""
+    """`most`, `beam`, `seed` and `regard`, its version."""
     findings: tuple[Finding, ...] = field(repr=False)
 
     def finding(self, check: str) -> Finding:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from regard.activity import activity
 from regard.bundle.config import Languages
 from regard.data.config import POCKET_LANGUAGES, STDIN, PairData, TextData, languages
-from regard.data.corpus_config import direction_name
+from regard.data.corpus_config import Direction, direction_name
 from regard.errors import ConfigError, DataError, RegardError
 from regard.explain.failures.occupations import fillers
 from regard.explain.failures.subject import ProbeOptions, ProbeTexts, TrainingText, plain_code
@@ -48,9 +48,9 @@ class GivenTexts:
 def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts, options: ProbeOptions) -> ProbeTexts:
     """The texts to probe a model with. path: of its run or bundle; None: it has none. known: its languages."""
     _check_flags(task, given)
-    data = None if path is None else _data_settings(path)
+    data, unread = (None, "") if path is None else _data_settings(path)
     pocket = isinstance(data, PairData) and not data.training_corpora
-    training, missing = _training(data, given, task, known)
+    training, missing = _training(data, given, task, known, unread)
     language = known.target if task == "generate" else known.source
     templates = (
         None
@@ -82,14 +82,17 @@ def find_texts(path: Path | None, task: str, known: Languages, given: GivenTexts
     )
 
 
-def _data_settings(path: Path) -> Any:
-    """The settings of a run's data; None if it is no run, or of an extension that is not loaded: it can be probed with files."""
+def _data_settings(path: Path) -> tuple[Any, str]:
+    """(the settings of a run's data, why they cannot be read).
+
+    None if it is no run, or of an extension that is not loaded: it can be probed with files.
+    """
     if not (path.is_dir() and is_run(path)):
-        return None
+        return None, ""
     try:
-        return getattr(parse_stored(path / CONFIG), "data", None)
-    except RegardError:
-        return None
+        return getattr(parse_stored(path / CONFIG), "data", None), ""
+    except RegardError as error:
+        return None, str(error)
 
 
 def _check_flags(task: str, given: GivenTexts) -> None:
@@ -119,7 +122,8 @@ def _test_pairs(
         return sources, references, _name(given.src)
     results = None if path is None else path / TASKS["translate"].results.name
     if path is not None and results is not None and results.is_file():
-        rows = [row for row in read_rows(results, TranslationRow) if _is_of(row.get("direction"), known)]
+        seen = _directions_of(data)
+        rows = [row for row in read_rows(results, TranslationRow) if _is_of(row.get("direction"), known, seen)]
         return [row["source"] for row in rows], [row["reference"] for row in rows], _name_of_results(path)
     if isinstance(data, PairData) and not data.training_corpora:
         from regard.data.pocket.corpus import TEST, pocket_split
@@ -134,20 +138,33 @@ def _test_pairs(
 
         try:
             with activity("reading the validation pairs"):
-                sources, references, targets = validation_pairs(path)
+                sources, references, directions = validation_pairs(path)
         except DataError as error:
             raise DataError(f"{error}; or give --src FILE and --ref FILE") from None
-        kept = [place for place in range(len(sources)) if targets is None or targets[place] == known.target]
+        kept = [place for place in range(len(sources)) if directions is None or _fits(directions[place], known)]
         return [sources[n] for n in kept], [references[n] for n in kept], "the run's validation set"
     raise ConfigError(f"{path or 'this model'}: not a run that has a test set; give --src FILE and --ref FILE")
 
 
-def _is_of(direction: object, known: Languages) -> bool:
+def _fits(direction: tuple[str | None, str | None], known: Languages) -> bool:
+    """Whether a direction is that of the model. A source language that is not known fits every one."""
+    source, target = direction
+    return target == known.target and (None in (source, known.source) or source == known.source)
+
+
+def _directions_of(data: object) -> tuple[Direction, ...]:
+    """The directions of a run of several."""
+    return tuple(data.several_directions) if isinstance(data, PairData) else ()
+
+
+def _is_of(direction: object, known: Languages, directions: Sequence[Direction]) -> bool:
     """Whether a row of the results is of the model's direction. Those of a model of one direction name none."""
     if not isinstance(direction, str) or known.target is None:
         return True
     if known.source is not None:
         return direction == direction_name((known.source, known.target))
+    if directions:  # a language such as sr-Latn has a hyphen itself
+        return direction in {direction_name(one) for one in directions if _fits(one, known)}
     return direction.endswith(direction_name(("", known.target)))
 
 
@@ -188,8 +205,10 @@ def _begin_of_held_out(text: str) -> int | None:
     return None if is_tiny([text]) else last_tenth(text)
 
 
-def _training(data: object, given: GivenTexts, task: str, known: Languages) -> tuple[TrainingText | None, str]:
-    """(the training text, why there is none)."""
+def _training(
+    data: object, given: GivenTexts, task: str, known: Languages, unread: str = ""
+) -> tuple[TrainingText | None, str]:
+    """(the training text, why there is none). unread: why the settings of the run cannot be read."""
     flags = "--train-tgt F" if task == "generate" else "--train-src F --train-tgt F"
     if given.train_tgt is not None:
         if given.train_src is None:
@@ -207,12 +226,12 @@ def _training(data: object, given: GivenTexts, task: str, known: Languages) -> t
             return _training_text([("", line) for line in lines], "the run's training text"), ""
     except RegardError as error:
         return None, f"not there any more ({error}); give {flags}"
-    return None, f"not known; give {flags}"
+    return None, f"not known{f' ({unread})' if unread else ''}; give {flags}"
 
 
 def _training_pairs(data: PairData, known: Languages) -> TrainingText:
     """The training pairs of a run in the direction of the model, read again."""
-    from regard.data.readers import read_pairs
+    from regard.data.directed_inputs import training_corpora
 
     if not data.training_corpora:
         from regard.data.pocket.corpus import pocket_split
@@ -222,25 +241,9 @@ def _training_pairs(data: PairData, known: Languages) -> TrainingText:
         pairs = [(pair.french, pair.english) for pair in drawn]
         sources, targets = _sides(pairs, known.source == POCKET_LANGUAGES[1])
         return TrainingText(sources, targets, "the pocket corpus", complete=count == data.pocket)
-    if not data.several_directions:
-        every = (
-            pair
-            for corpus in data.training_corpora
-            for pair in read_pairs(corpus.src, corpus.tgt, corpus.pairs, languages(data))
-        )
-        return _training_text(every, "the run's training text")
-    own = [
-        one
-        for one in data.directed
-        if one.target == known.target and known.source in (None, one.source) and not one.by_column
-    ]
-    directed = (
-        (pair[1], pair[0]) if one.swapped else pair
-        for one in own
-        for corpus in [data.training_corpora[one.corpus]]
-        for pair in read_pairs(corpus.src, corpus.tgt, corpus.pairs, one.stored)
-    )
-    return _training_text(directed, "the run's training text")
+    corpora = [one for one in training_corpora(data, languages(data), {}) if one.share is None]  # without replayed text
+    chosen = (one for one in corpora if one.direction is None or _fits(one.direction, known))
+    return _training_text((pair for one in chosen for pair in one.pairs()), "the run's training text")
 
 
 def _training_text(pairs: Iterable[tuple[str, str]], name: str) -> TrainingText:

@@ -7,7 +7,7 @@ joined references; the drop is from the same sentences translated one by one.
 from collections.abc import Sequence
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding, Number, Table
-from regard.explain.failures.statistics import graded, share, worst
+from regard.explain.failures.statistics import graded, share, worst, worst_first
 from regard.explain.failures.subject import TranslatorSubject
 
 NAME, TITLE = "length", "Length"
@@ -37,12 +37,12 @@ def length(subject: TranslatorSubject) -> Finding:
         Number("fall", "chrF of the best bucket of lengths minus that of the longest", fall, "points"),
         Number("joined_drop", f"chrF that {TOGETHER} sentences as one input cost", joined, "points"),
     )
-    grades = (
-        graded(numbers[0].value, EMPTY_LOOK, EMPTY_FAULT),
-        graded(numbers[1].value, OVERLONG_LOOK, OVERLONG_FAULT),
-        graded(fall, LOOK, FAULT),
-        graded(joined, LOOK, FAULT),
-    )
+    grades = {
+        "empty": graded(numbers[0].value, EMPTY_LOOK, EMPTY_FAULT),
+        "overlong": graded(numbers[1].value, OVERLONG_LOOK, OVERLONG_FAULT),
+        "fall": graded(fall, LOOK, FAULT),
+        "joined_drop": graded(joined, LOOK, FAULT),
+    }
     parts = [f"{len(empty):,} empty, {len(overlong):,} overlong of {len(sources):,}"]
     if fall is not None:
         parts.append(f"long ones {fall:.1f} chrF below the best")
@@ -50,11 +50,11 @@ def length(subject: TranslatorSubject) -> Finding:
         parts.append(f"{TOGETHER} at once cost {joined:.1f}")
     examples = [Example(sources[place], outputs[place], references[place], "empty") for place in empty]
     examples += [Example(sources[place], outputs[place], references[place], "overlong") for place in overlong]
-    headline = max(range(len(grades)), key=lambda place: (("sound", "look", "fault").index(grades[place]), -place))
-    first = (numbers[0], numbers[1], numbers[3], numbers[4])[headline]
-    ordered = (first, *(number for number in numbers if number is not first))
+    ordered = worst_first(numbers, grades)
     table = Table(("words of the source", "sentences", "chrF"), tuple(rows), "Quality by length")
-    return Finding(NAME, TITLE, worst(*grades), "; ".join(parts), ordered, (table,), tuple(examples[:EXAMPLES]))
+    return Finding(
+        NAME, TITLE, worst(*grades.values()), "; ".join(parts), ordered, (table,), tuple(examples[:EXAMPLES])
+    )
 
 
 def is_overlong(output: str, reference: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from random import Random
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding
-from regard.explain.failures.statistics import graded, graded_difference, share, share_difference
+from regard.explain.failures.statistics import graded, graded_excess, share, share_difference
 from regard.explain.failures.subject import (
     LEAST_WORDS,
     NotApplicableError,
@@ -57,9 +57,11 @@ def memorised(subject: TranslatorSubject) -> Finding:
         share("reproduced", "training targets that come out though the source was changed", len(exact), len(seen)),
         excess,
         share("unmoved", "test sentences whose output stays the same after such a change", unmoved, len(unseen)),
-        share("in_training", "outputs of changed test sources that are training targets", copies, len(before)),
+        share(
+            "in_training", "outputs of those test sentences, unchanged, that are training targets", copies, len(before)
+        ),
     )
-    status = graded_difference(excess, LOOK, FAULT) if unseen else graded(numbers[0].value, LOOK, FAULT)
+    status = graded_excess(excess, LOOK, FAULT) if unseen else graded(numbers[0].value, LOOK, FAULT)
     told = f"{len(exact):,} of {len(seen):,} training targets for changed sources"
     verdict = f"{told}; {unmoved:,} of {len(unseen):,} test outputs stay the same"
     examples = [Example(changed, output, note=f"the training source is: {source}") for source, changed, output in exact]
@@ -126,7 +128,7 @@ def language_memorised(subject: WriterSubject) -> Finding:
         excess,
         share("verbatim_test", "test texts continued word for word", by_chance, len(unseen)),
     )
-    status = graded_difference(excess, LOOK, FAULT) if unseen else graded(numbers[0].value, LOOK, FAULT)
+    status = graded_excess(excess, LOOK, FAULT) if unseen else graded(numbers[0].value, LOOK, FAULT)
     told = f"{len(verbatim):,} of {len(halves):,} training texts are continued word for word"
     verdict = f"{told}, and {by_chance:,} of {len(unseen):,} test texts"
     examples = tuple(Example(prompt, output, rest, "as in training") for prompt, output, rest in verbatim[:EXAMPLES])

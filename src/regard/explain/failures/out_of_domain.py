@@ -1,7 +1,8 @@
 """Check `out_of_domain`: what a translator does with text that it was not made for, and whether its confidence tells.
 
-Kinds: sentences in other languages, random letters, and the user's text of another domain (`--other`). Confidence is log p a token of the
-model's own output. told apart = the probability that a sentence of the test set has more confidence than one of the kind (AUC).
+Kinds: sentences in languages that the model is not known to read, random letters, and the user's text of another domain (`--other`).
+Confidence is log p a token of the model's own output. told apart = the probability that a sentence of the test set has more confidence
+than one of the kind (AUC).
 """
 
 from collections.abc import Sequence
@@ -59,10 +60,11 @@ FOREIGN: dict[str, tuple[str, ...]] = {
 
 def out_of_domain(subject: TranslatorSubject) -> Finding:
     """Confidence and behaviour on text of each kind."""
-    kinds = {
-        "wrong language": [text for language, texts in FOREIGN.items() if language != subject.source for text in texts],
-        "random letters": _nonsense(subject),
-    }
+    kinds: dict[str, list[str]] = {}
+    foreign = [text for language, own in FOREIGN.items() if language not in subject.sources for text in own]
+    if subject.sources and foreign:
+        kinds["wrong language"] = foreign
+    kinds["random letters"] = _nonsense(subject)
     if subject.texts.other:
         kinds["other domain"] = list(subject.texts.other)
     usual = subject.confidence(subject.texts.sources)
@@ -86,6 +88,9 @@ def out_of_domain(subject: TranslatorSubject) -> Finding:
     verdict = f"its confidence tells {kind} from the test set in {100 * apart:.0f} % of the pairs"
     if status == "fault":
         verdict += ": it is as sure of what it cannot know"
+    if "wrong language" not in kinds:
+        why = "it reads all that are built in" if subject.sources else "the language that it reads is not known"
+        verdict += f"; no other languages were tried: {why}"
     columns = ("input", "sentences", "confidence", "told apart", "copies %", "empty %", "loops %")
     numbers.sort(key=lambda number: number is not least)
     return Finding(

@@ -6,7 +6,7 @@ A word is right if the output has it as often as the reference. Without a traini
 from collections import Counter
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding, Table
-from regard.explain.failures.statistics import graded_difference, share, share_difference
+from regard.explain.failures.statistics import graded_excess, share, share_difference
 from regard.explain.failures.subject import NotApplicableError, TranslatorSubject
 from regard.explain.failures.words import words
 
@@ -76,7 +76,7 @@ def rare_words(subject: TranslatorSubject) -> Finding:
     return Finding(
         NAME,
         TITLE,
-        graded_difference(gap, LOOK, FAULT),
+        graded_excess(gap, LOOK, FAULT),
         verdict,
         numbers if rare[1] else (numbers[1], numbers[0], gap),
         (Table(("seen", "words", "right %"), rows, f"Frequency in {where}"),),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from regard.data.loops import loop_in
 from regard.explain.failures.findings import EXAMPLES, Example, Finding, Number
-from regard.explain.failures.statistics import graded, mean, share, worst
+from regard.explain.failures.statistics import graded, mean, share, worst, worst_first
 from regard.explain.failures.subject import NotApplicableError, TranslatorSubject, WriterSubject
 from regard.explain.failures.words import ngrams, words
 
@@ -47,9 +47,10 @@ def repetition(subject: TranslatorSubject) -> Finding:
         share("loops", "outputs with a loop", sum(map(bool, loops)), len(sources)),
         share("cut", "outputs that run to the longest length", sum(cut), len(sources)),
     )
-    status = worst(*(graded(number.value, LOOK, FAULT) for number in numbers))
+    grades = {number.name: graded(number.value, LOOK, FAULT) for number in numbers}
     verdict = f"{sum(map(bool, loops)):,} of {len(sources):,} outputs repeat themselves, and {sum(cut):,} do not end"
-    return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))
+    ordered = worst_first(numbers, grades)
+    return Finding(NAME, TITLE, worst(*grades.values()), verdict, ordered, examples=tuple(examples[:EXAMPLES]))
 
 
 def language_repetition(subject: WriterSubject) -> Finding:
@@ -64,18 +65,24 @@ def language_repetition(subject: WriterSubject) -> Finding:
         for (prompt, _), output, loop in zip(halves, outputs, loops, strict=True)
         if loop
     ]
+    empty = [prompt for (prompt, _), output in zip(halves, outputs, strict=True) if not output.strip()]
+    examples += [Example(prompt, "", note="nothing, where the text goes on") for prompt in empty]
     numbers = (
         share("loops", "continuations with a loop", sum(map(bool, loops)), len(outputs)),
         _repeated("repeated", "repeated 4-grams in continuations", outputs, subject.options.seed),
         _repeated(
             "repeated_in_text", "repeated 4-grams in the test text", subject.texts.references, subject.options.seed
         ),
+        share("empty", "empty continuations", len(empty), len(outputs)),
     )
-    status = graded(numbers[0].value, LANGUAGE_LOOK, LANGUAGE_FAULT)
+    grades = {number.name: graded(number.value, LANGUAGE_LOOK, LANGUAGE_FAULT) for number in (numbers[0], numbers[-1])}
     verdict = (
         f"{sum(map(bool, loops)):,} of {len(outputs):,} continuations of the most probable tokens repeat themselves"
     )
-    return Finding(NAME, TITLE, status, verdict, numbers, examples=tuple(examples[:EXAMPLES]))
+    if empty:
+        verdict += f", and {len(empty):,} are empty"
+    ordered = worst_first(numbers, grades)
+    return Finding(NAME, TITLE, worst(*grades.values()), verdict, ordered, examples=tuple(examples[:EXAMPLES]))
 
 
 def _repeated(name: str, label: str, texts: Sequence[str], seed: int) -> Number:

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from regard.explain.failures.findings import EXAMPLES, Example, Finding, Number, Status, Table
 from regard.explain.failures.perturbations import FORGIVABLE, OF_TEXT, in_words
-from regard.explain.failures.statistics import graded, worst
+from regard.explain.failures.statistics import graded_excess, worst, worst_first
 from regard.explain.failures.subject import NotApplicableError, TranslatorSubject, WriterSubject
 
 NAME, TITLE = "sensitivity", "Typos, case, punctuation, word order"
 PERTURBED, PERTURBED_TITLE = "perturbed", "Perplexity of changed text"
 LOOK, FAULT = 10.0, 25.0  # points of chrF that a change costs
 RESAMPLES = 200
+SHUFFLED = "times_shuffled_words"
 NOTICED = 1.5  # times the perplexity, from which a language model notices shuffled words
 LARGEST = 700.0  # nats a word whose exp is a number
 FRAGILE = 20.0  # times the perplexity after one small change
@@ -25,7 +26,7 @@ def sensitivity(subject: TranslatorSubject) -> Finding:
     """The loss of quality for each change of the sources."""
     sources, references = subject.texts.sources, subject.texts.references
     numbers: list[Number] = []
-    grades: list[Status] = []
+    grades: dict[str, Status] = {}
     examples: list[tuple[float, Example]] = []
     rows: list[tuple[str | float | int | None, ...]] = []
     for name, change in FORGIVABLE.items():
@@ -39,7 +40,7 @@ def sensitivity(subject: TranslatorSubject) -> Finding:
         wanted = [references[place] for place in kept]
         stability, drop, scores = _compared(name, before, after, wanted, subject.options.seed)
         numbers += [drop, stability]
-        grades.append(graded(drop.value, LOOK, FAULT))
+        grades[drop.name] = graded_excess(drop, LOOK, FAULT)
         rows.append((in_words(name), len(kept), *scores, drop.value, stability.value))
         examples += _worst_examples(name, [changed[place] for place in kept], before, after, wanted)
     if not numbers:
@@ -47,12 +48,15 @@ def sensitivity(subject: TranslatorSubject) -> Finding:
     numbers.sort(key=lambda number: (number.unit != "points", -(number.value or 0.0)))
     examples.sort(key=lambda pair: pair[0])
     columns = ("change", "sentences", "chrF before", "chrF after", "drop", "stability")
+    largest = numbers[0]
+    numbers = list(worst_first(numbers, grades))
     most = numbers[0]
+    rank = "cost most" if most is largest else "cost most of what is beyond chance"
     return Finding(
         NAME,
         TITLE,
-        worst(*grades),
-        f"{in_words(most.name.removeprefix('drop_'))} cost most: {most.text} of chrF",
+        worst(*grades.values()),
+        f"{in_words(most.name.removeprefix('drop_'))} {rank}: {most.text} of chrF",
         tuple(numbers),
         (Table(columns, tuple(rows), "Changes of the source"),),
         tuple(example for _, example in examples[:EXAMPLES]),
@@ -123,18 +127,22 @@ def perturbed(subject: WriterSubject) -> Finding:
             )
         )
         rows.append((in_words(name), plain, value if math.isfinite(value) else None, ratio))
-    numbers.sort(key=lambda number: number.name != "times_shuffled_words")
-    shuffled = numbers[0].value
+    if not numbers:
+        raise NotApplicableError("no change of the test text changes it: it has no letters, and no words to exchange")
+    order = next((number for number in numbers if number.name == SHUFFLED), None)
+    numbers.sort(key=lambda number: number is not order)
+    small = [number for number in numbers if number is not order and number.value is not None]
+    shuffled = None if order is None else order.value
     status: Status = "sound" if shuffled is None or shuffled >= NOTICED else "fault"
-    small = [number for number in numbers[1:] if number.value is not None]
     worst_change = max(small, key=lambda number: number.value or 0.0, default=None)
     if status == "sound" and worst_change is not None and (worst_change.value or 0.0) >= FRAGILE:
         status = "look"
-    verdict = (
-        "shuffled words have no probability"
-        if shuffled is None
-        else f"shuffled words have {_times(shuffled)} times the perplexity"
-    )
+    if order is None:
+        verdict = "there are no different words to shuffle"
+    elif shuffled is None:
+        verdict = "shuffled words have no probability"
+    else:
+        verdict = f"shuffled words have {_times(shuffled)} times the perplexity"
     if worst_change is not None:
         verdict += f"; {in_words(worst_change.name.removeprefix('times_'))} {_times(worst_change.value)} times"
     columns = ("change", "perplexity a word", "after", "times")

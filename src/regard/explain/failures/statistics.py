@@ -4,7 +4,7 @@ Shares have the interval of Wilson (1927), differences of two shares that of New
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from regard.explain.failures.findings import Interval, Number, Status
 
@@ -82,6 +82,22 @@ def graded_difference(number: Number, look: float, fault: float) -> Status:
     if number.value is None or (number.interval is not None and number.interval[0] <= 0.0 <= number.interval[1]):
         return "sound"
     return graded(abs(number.value), look, fault)
+
+
+def graded_excess(number: Number, look: float, fault: float) -> Status:
+    """The status of a difference of which only more is worse. It is sound unless its interval lies above 0."""
+    if number.interval is not None and number.interval[0] <= 0.0:
+        return "sound"
+    return graded(number.value, look, fault)
+
+
+def worst_first(numbers: Sequence[Number], grades: Mapping[str, Status]) -> tuple[Number, ...]:
+    """The numbers with the worst graded one first; of equal grades the first stays. grades: name -> status."""
+    if not numbers or not grades:
+        return tuple(numbers)
+    status = worst(*grades.values())
+    head = next(number for number in numbers if grades.get(number.name) == status)
+    return (head, *(number for number in numbers if number is not head))
 
 
 def worst(*statuses: Status) -> Status:

@@ -115,6 +115,10 @@ class TranslatorSubject:
     def __init__(self, model: TranslatesTexts, texts: ProbeTexts, options: ProbeOptions) -> None:
         self.model, self.texts, self.options = model, texts, options
         self.source, self.target = (plain_code(code) for code in (model.languages.source, model.languages.target))
+        pairs = getattr(getattr(model, "directions", None), "pairs", ())
+        read = [self.source, *(plain_code(source) for source, target in pairs if plain_code(target) == self.target)]
+        self.sources = frozenset(language for language in read if language is not None)
+        """Every language that the model is known to read for its target."""
         self._translations: dict[str, Translation] = {}
 
     def translations(self, texts: Sequence[str]) -> "list[Translation]":

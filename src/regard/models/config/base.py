@@ -1,5 +1,6 @@
 """The settings that every model has. A preset fills the sizes that are not given."""
 
+import warnings
 from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
@@ -30,6 +31,31 @@ class ModelConfig(Settings):
     def needs_joint_vocabulary(self) -> bool:
         """Whether source and target must have one vocabulary."""
         return False
+
+    @property
+    def copies(self) -> bool:
+        """Whether it may copy pieces of its source."""
+        return False
+
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", message='Field name "copy"', category=UserWarning)  # pydantic's old `copy()`
+
+    class CopySettings(ModelConfig):
+        """The setting of a network that may copy pieces of its source."""
+
+        copy: bool = False  # type: ignore[assignment]
+        """Point to pieces of the source beside writing those of the vocabulary (See et al. 2017); needs text.joint."""
+
+        @property
+        def needs_joint_vocabulary(self) -> bool:
+            """Whether source and target must have one vocabulary."""
+            return self.copy
+
+        @property
+        def copies(self) -> bool:
+            """Whether it may copy pieces of its source."""
+            return self.copy
 
 
 class SizedConfig(ModelConfig):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from regard.models.config.base import SizedConfig
+from regard.models.config.base import CopySettings, SizedConfig
 from regard.models.config.presets import PRESETS
 from regard.models.config.traits import SCORE_TRAITS, ScoreName
 
@@ -116,11 +116,17 @@ class RecurrentPairBase(RecurrentReaderBase):
         return self.max_positions if self.attention and self.score == "location" else None
 
 
-class RecurrentConfig(RecurrentPairBase):
+class RecurrentConfig(CopySettings, RecurrentPairBase):
     """A recurrent encoder-decoder for text."""
 
     tie: bool = True
     """One matrix for the target embedding and the output, and for the source too where the vocabulary is joint."""
+
+    @model_validator(mode="after")
+    def _check_copy(self) -> "RecurrentConfig":
+        if self.copy and not self.attention:
+            raise ValueError("model.copy = true points to the source; it needs model.attention = true")
+        return self
 
 
 class LanguageRecurrentConfig(RecurrentBase):

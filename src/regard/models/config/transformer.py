@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from regard.models.config.base import CopySettings
 from regard.models.config.mixing import MixerSettings, by_layer, check_mixer, listed
 from regard.models.config.patches import PatchSettings, PlacesOfPatches, check_places
 from regard.models.config.presets import PRESETS
@@ -187,7 +188,7 @@ class TransformerPairBase(TransformerBase):
         return self.depth[1]
 
 
-class TransformerConfig(TransformerPairBase):
+class TransformerConfig(CopySettings, TransformerPairBase):
     """An encoder-decoder Transformer for text."""
 
     tie: bool = True
@@ -209,6 +210,14 @@ class CaptionerConfig(PatchSettings, TransformerConfig):
     """How the place of a patch is told: a learned vector for each, or sinusoids of its row and its column. `positions` are of the words."""
 
     @model_validator(mode="after")
+    def _check_copy(self) -> "CaptionerConfig":
+        if self.copy:
+            raise ValueError(
+                "model.copy = true points to pieces of a source text, and a picture has none; leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_places(self) -> "CaptionerConfig":
         check_places("patch_positions", self.patch_positions, self.width)
         return self
@@ -225,7 +234,7 @@ class CaptionerConfig(PatchSettings, TransformerConfig):
             )
 
 
-class PrefixConfig(TransformerBase):
+class PrefixConfig(CopySettings, TransformerBase):
     """A prefix language model: one stack that reads the source in both directions and writes the target after it."""
 
     presets = PRESETS["prefix"]
@@ -314,6 +323,20 @@ class ClassifierTransformerConfig(TransformerBase):
     """A linear map and tanh between that vector and the labels, as BERT has it."""
     output_bias: bool = False
     """A bias for each label."""
+    causal: bool = False
+    """Whether a token sees only those before it, as in a language model; a run that starts from one has it so."""
+
+    @model_validator(mode="after")
+    def _check_causal(self) -> "ClassifierTransformerConfig":
+        if not self.causal:
+            return self
+        if self.pooling == "class":
+            raise ValueError(
+                "model.pooling 'class' reads the first token, which with model.causal sees no other; choose 'mean' or 'max'"
+            )
+        for name in dict.fromkeys(self.mixers[0]):
+            check_mixer(self, name, "mixer", causal=True, sizes=(self.max_positions, self.width, self.heads))
+        return self
 
     @property
     def depth(self) -> tuple[int, int]:

@@ -12,10 +12,11 @@ from regard.bundle.config import Languages, vocabulary_sizes
 from regard.bundle.opened import OpenBundle
 from regard.data.batches import Batch
 from regard.data.examples import LabelledExamples
-from regard.data.labelled import PreparedLabelled
+from regard.data.labelled import LabelledCorpus, PreparedLabelled
 from regard.errors import ConfigError
 from regard.metrics.scores import METRICS
 from regard.models.classifiers import Bag
+from regard.models.config import BagConfig
 from regard.models.network import ClassifierNetwork
 from regard.tasks.classify.classifier import Classifier
 from regard.tasks.classify.evaluate import ClassifyTest, label_scores, predictions
@@ -36,9 +37,8 @@ class ClassifyObjective(TextObjective):
     ) -> None:
         super().__init__(prepared)
         self.settings, self.prepared = settings, prepared
-        vocabulary, labels = prepared.tokenizers.source.vocabulary, len(prepared.labels)
-        self.examples = LabelledExamples(prepared.train, vocabulary.pad, vocabulary.EOS, labels)
-        self._valid = LabelledExamples(prepared.valid, vocabulary.pad, vocabulary.EOS, labels)
+        self.examples = self.labelled(prepared.train)
+        self._valid = self.labelled(prepared.valid)
         own = ClassifyBundle(
             model=settings.model,
             languages=Languages(source=prepared.language),
@@ -48,6 +48,11 @@ class ClassifyObjective(TextObjective):
             longest=int(prepared.train.lengths.max()),
         )
         self.bundle = own if base is None else own.inherited(base)
+
+    def labelled(self, corpus: LabelledCorpus) -> LabelledExamples:
+        """The examples of labelled texts."""
+        vocabulary = self.codecs.source.vocabulary
+        return LabelledExamples(corpus, vocabulary.pad, vocabulary.EOS, len(self.prepared.labels))
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -97,9 +102,18 @@ class ClassifyObjective(TextObjective):
 
 
 def refuse_other_labels(labels: Sequence[str], base: OpenBundle) -> None:
-    """Refuse labels that differ from those of the model that is fine-tuned: it has one output for each label."""
-    if tuple(labels) != base.config.labels:
+    """Refuse other labels than those of a base that is a bag of words, which has nothing but a weight for each word and label."""
+    if isinstance(base.config.model, BagConfig) and tuple(labels) != base.config.labels:
         raise ConfigError(
             f"{base.directory}: tells {', '.join(base.config.labels)} apart, and the texts have the labels {', '.join(labels)}; "
             "give texts of the same labels, all of them"
+        )
+
+
+def refuse_other_replay(name: str, old: Sequence[str], labels: Sequence[str]) -> None:
+    """Refuse texts to replay whose labels are not those of the run. name: of their file."""
+    if tuple(old) != tuple(labels):
+        raise ConfigError(
+            f"data.replay.labelled = {name!r}: has the labels {', '.join(old)}, and the texts of the run have {', '.join(labels)}; "
+            "replay texts of the same labels, all of them"
         )

@@ -9,7 +9,7 @@ from regard.data.config import LabelledData
 from regard.models.config import CLASSIFIERS, BagConfig, ClassifierTransformerConfig, LabelsOf, ModelConfig
 from regard.models.shapes import Shapes, classifier_shapes
 from regard.settings import Choice
-from regard.tasks.checks import check_kind, check_positions, check_select
+from regard.tasks.checks import check_kind, check_positions, check_replay, check_select
 from regard.text.config import OneTextConfig
 from regard.training.config import RunSettings, TrainConfig
 
@@ -31,6 +31,7 @@ class ClassifySettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, CLASSIFIERS, self.task)
         check_select(self.train.select, self.task)
+        check_replay(self.data.replay, self.train.start)
         if self.data.labelled is None:
             raise ValueError(
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.data.replay import replayed_labelled
 from regard.errors import shown
+from regard.tasks.base_model import config_of, kept, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.classify.settings import ClassifyBundle, ClassifySettings
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
@@ -36,15 +38,22 @@ class Classify:
     ) -> "ClassifyObjective":
         from regard.data.labelled import prepare_labelled
         from regard.files import cache_directory
-        from regard.tasks.classify.objective import ClassifyObjective, refuse_other_labels
+        from regard.tasks.classify.objective import ClassifyObjective, refuse_other_labels, refuse_other_replay
 
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_labelled(
             settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers
         )
         if base is not None:
             refuse_other_labels(prepared.labels, base)
-        return ClassifyObjective(settings, prepared, None if base is None else base.config)
+        objective = ClassifyObjective(settings, prepared, config_of(self.name, base))
+        replay = settings.data.replay
+        if replay is not None and replay.labelled is not None:
+            old, text = replayed_labelled(settings.data, replay.labelled), kept(settings.text)
+            texts = prepare_labelled(old, text, cache_directory() / "corpora", listener, prepared.tokenizers)
+            refuse_other_replay(replay.labelled, texts.labels, prepared.labels)
+            objective.replay(replay.labelled, texts, objective.labelled(texts.train), replay.share)
+        return objective
 
     def load(
         self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str

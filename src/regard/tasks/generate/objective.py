@@ -83,8 +83,13 @@ class GenerateObjective(_Texts):
         longest = settings.data.max_length
         super().__init__(settings, prepared, longest, base)
         pad = prepared.tokenizers.target.vocabulary.pad
-        self.examples = ContextExamples(prepared.train, pad, longest, moving=True)
+        self.examples = self.contexts(prepared)
         self._valid = ContextExamples(prepared.valid, pad, longest, moving=False)
+
+    def contexts(self, prepared: PreparedTexts) -> ContextExamples:
+        """The training examples of a text."""
+        pad = prepared.tokenizers.target.vocabulary.pad
+        return ContextExamples(prepared.train, pad, self.settings.data.max_length, moving=True)
 
     def begin(self, network: nn.Module) -> None:
         """Nothing to initialise from the data."""

@@ -10,7 +10,7 @@ from regard.data.config import TextData
 from regard.models.config import LANGUAGE_MODELS, LanguageTransformerConfig, MarkovConfig, ModelConfig
 from regard.models.shapes import Shape, Shapes, language_model_shapes, table_shapes
 from regard.settings import Choice
-from regard.tasks.checks import check_kind, check_positions, check_select
+from regard.tasks.checks import check_kind, check_positions, check_replay, check_select
 from regard.text.config import OneTextConfig
 from regard.training.config import RunSettings, TrainConfig
 
@@ -32,6 +32,7 @@ class GenerateSettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, LANGUAGE_MODELS, self.task)
         check_select(self.train.select, self.task)
+        check_replay(self.data.replay, self.train.start)
         if self.data.text is None:
             raise ValueError("task 'generate' needs a text to learn from; give data.text, or --text FILE")
         check_positions(self.model.reach, self.data.max_length, ["an end mark"])

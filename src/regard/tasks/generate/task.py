@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.data.replay import replayed_text
 from regard.errors import shown
+from regard.tasks.base_model import config_of, kept, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.generate.settings import GenerateBundle, GenerateSettings
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
@@ -38,11 +40,16 @@ class Generate:
         from regard.models.config import MarkovConfig
         from regard.tasks.generate.objective import CountObjective, GenerateObjective
 
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_texts(settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
         if isinstance(settings.model, MarkovConfig):
             return CountObjective(settings, prepared)
-        return GenerateObjective(settings, prepared, None if base is None else base.config)
+        objective = GenerateObjective(settings, prepared, config_of(self.name, base))
+        if settings.data.replay is not None and settings.data.replay.text is not None:
+            old, text = replayed_text(settings.data, settings.data.replay.text), kept(settings.text)
+            texts = prepare_texts(old, text, cache_directory() / "corpora", listener, prepared.tokenizers)
+            objective.replay(settings.data.replay.text, texts, objective.contexts(texts), settings.data.replay.share)
+        return objective
 
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Writer":
         from regard.bundle.bundle import read_network

@@ -1,15 +1,13 @@
 """`Filler`: texts with gaps in, filled texts out. It joins a tokenizer and a pretrained network.
 
-A gap is the name of a reserved piece in the text: `<mask>`, or of a model of span corruption `<extra_id_0>` and so on, where `<mask>`
-means the next of them. A masked model says for each gap which pieces are probable; an encoder-decoder writes, by beam search. A model of
-prefixes needs no gaps: it continues the text.
+What a gap is, `gaps.py` says. A masked model says for each gap which pieces are probable; an encoder-decoder writes, by beam search. A
+model of prefixes needs no gaps: it continues the text.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import torch
@@ -27,11 +25,11 @@ from regard.search.checks import check_count
 from regard.search.options import SearchOptions
 from regard.tasks.checks import check_texts
 from regard.tasks.explainable import Explainable
+from regard.tasks.pretrain.gaps import Gaps, spans_of
 from regard.tasks.pretrain.settings import PretrainBundle
 from regard.tasks.translate.translation import Source
 from regard.tasks.translate.translator import Translator
 from regard.text.build import TokenizerPair
-from regard.text.reserved import MASK
 from regard.text.reserved_text import encode_reserved
 
 
@@ -78,6 +76,7 @@ class Filler(Explainable[Learner], ABC):
         self._resident = Resident(network)
         self.tokenizers, self.config, self.bundle = tokenizers, config, bundle
         self.tokenizer = tokenizers.source
+        self.gaps = Gaps(config.objective, self.tokenizer.vocabulary.reserved)
         self.max_tokens = MAX_TOKENS if config.reach is None else min(MAX_TOKENS, config.reach - 1)
 
     def __repr__(self) -> str:
@@ -97,20 +96,21 @@ class Filler(Explainable[Learner], ABC):
         """Each text with its gaps filled. nbest: candidates for each gap, or texts. beam: hypotheses of an encoder-decoder."""
 
     def read(self, texts: Sequence[str]) -> list[Source]:
-        """The tokenized texts, where names of reserved pieces are gaps."""
+        """The tokenized texts, where names of reserved pieces are gaps. A gap that the model does not have is a `DataError`."""
         check_texts(texts)
+        for number, text in enumerate(texts):
+            if complaint := self.complaint(text):
+                raise DataError(f"texts[{number}]: {complaint}")
         most = most_characters(self.max_tokens)
-        rows = [
-            encode_reserved(self.tokenizer, self._with_gaps(number, text[:most])) for number, text in enumerate(texts)
-        ]
+        rows = [encode_reserved(self.tokenizer, self.gaps.named(text[:most])) for text in texts]
         return [
             Source(text, ids[: self.max_tokens], len(ids) > self.max_tokens or len(text) > most)
             for text, ids in zip(texts, rows, strict=True)
         ]
 
-    def _with_gaps(self, number: int, text: str) -> str:
-        """The text with gaps that the vocabulary has."""
-        return text
+    def complaint(self, text: str) -> str | None:
+        """Why the gaps of a text cannot be filled, and the fix; None: they can be."""
+        return self.gaps.complaint(text[: most_characters(self.max_tokens)])
 
 
 class MaskFiller(Filler):
@@ -118,9 +118,11 @@ class MaskFiller(Filler):
 
     def fill(self, texts: Sequence[str], *, nbest: int = 1, beam: int = 5, batch_tokens: int = 4096) -> list[Filling]:
         check_count("nbest", nbest)
+        check_count("beam", beam)
         sources, vocabulary = self.read(texts), self.tokenizer.vocabulary
         mask = vocabulary.reserved.mask
-        assert mask is not None, "checked when it was trained"
+        assert mask is not None, "checked when it is loaded"
+        some = min(nbest, len(vocabulary) - len(vocabulary.special))
         results: dict[int, Filling] = {}
         with activity("filling", len(sources), "texts") as progress:
             for batch in length_batches([len(source.ids) for source in sources], batch_tokens):
@@ -130,7 +132,7 @@ class MaskFiller(Filler):
                     gaps = torch.eq(tokens, mask)
                     logits = network.project(network.hidden(tokens, tokens[:, :0])[gaps])
                     logits[:, [index for index in vocabulary.special if index < logits.shape[1]]] = -torch.inf
-                    best = logits.softmax(dim=-1).topk(min(nbest, logits.shape[1]), dim=-1)
+                    best = logits.softmax(dim=-1).topk(some, dim=-1)
                     found = list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
                 for number, gap_count in zip(batch, gaps.sum(dim=1).tolist(), strict=True):
                     own, found = found[:gap_count], found[gap_count:]
@@ -163,6 +165,8 @@ class Restorer(Filler):
         self._translator = Translator(searched, tokenizers, reach=config.reach, max_tokens=self.max_tokens)
 
     def fill(self, texts: Sequence[str], *, nbest: int = 1, beam: int = 5, batch_tokens: int = 4096) -> list[Filling]:
+        check_count("nbest", nbest)
+        check_count("beam", beam)
         options = SearchOptions(beam=max(beam, nbest), nbest=nbest)
         sources = self.read(texts)
         written = self._translator.search_read(sources, options, batch_tokens=batch_tokens)
@@ -181,36 +185,3 @@ class Restorer(Filler):
             return self.tokenizer.decode([index for one in source for index in spans.get(one, [one])])
         begun = source if isinstance(self.config.objective, PrefixObjective) else ()
         return self.tokenizer.decode([*begun, *written])
-
-    def _with_gaps(self, number: int, text: str) -> str:
-        """Of span corruption: each `<mask>` becomes the next sentinel that the text does not have."""
-        reserved = self.tokenizer.vocabulary.reserved
-        if reserved.mask is not None or MASK not in text:
-            return text
-        names = {index: name for name, index in reserved.names.items()}
-        free = (names[index] for index in reserved.sentinels if names[index] not in text)
-        for gap in count(1):
-            if MASK not in text:
-                break
-            sentinel = next(free, None)
-            if sentinel is None:
-                raise DataError(
-                    f"texts[{number}]: gap {gap} has no sentinel left, as the vocabulary has {len(reserved.sentinels)}; "
-                    "give a text with fewer gaps"
-                )
-            text = text.replace(MASK, sentinel, 1)
-        return text
-
-
-def spans_of(written: Sequence[int], sentinels: Sequence[int]) -> Mapping[int, list[int]]:
-    """What an output says of each sentinel: the tokens behind its first occurrence, up to the next sentinel."""
-    spans: dict[int, list[int]] = {}
-    current: list[int] = []
-    known = set(sentinels)
-    for index in written:
-        if index in known:
-            current = []
-            spans.setdefault(index, current)
-        else:
-            current.append(index)
-    return spans

@@ -31,7 +31,10 @@ def check_pieces(settings: PretrainSettings, base: OpenBundle | None) -> None:
         names = settings.reserving_text.reserved.names
         reserved = found_in(names, names)
     else:
-        reserved = base.tokenizers.source.vocabulary.reserved
+        vocabulary = base.tokenizers.source.vocabulary
+        added = () if settings.text.grow is None else settings.reserving_text.reserved.names
+        names = tuple(dict.fromkeys([*vocabulary.reserved.names, *added]))
+        reserved = found_in(names, names)
     complaint = settings.objective.complaint(reserved, settings.data.max_length)
     if complaint is not None:
         raise ConfigError(complaint if base is None else f"train.start = {settings.train.start!r}: {complaint}")
@@ -73,7 +76,7 @@ class PretrainObjective(TextObjective):
             texts=TextsConfig(documents=data.documents, context=data.max_length),
         )
         self.bundle = own if base is None else own.inherited(base)
-        self.examples = self._examples(prepared.train, moving=True)
+        self.examples = self.corrupted(prepared)
         self._valid = self._examples(prepared.valid)
         if not len(self.examples) or not len(self._valid):
             raise ConfigError(f"{' and '.join(data.texts)}: no text that can be corrupted; give a text that has some")
@@ -82,6 +85,10 @@ class PretrainObjective(TextObjective):
                 f"a text of less than {TINY} characters: nothing is held out, and validation is on the text that was learned; "
                 "a fair loss needs another text, --valid-text FILE",
             )
+
+    def corrupted(self, prepared: PreparedTexts) -> CorruptedExamples:
+        """The training examples of a text."""
+        return self._examples(prepared.train, moving=True)
 
     def _examples(self, corpus: TextCorpus, *, moving: bool = False) -> CorruptedExamples:
         data, vocabulary = self.settings.data, self.codecs.source.vocabulary

@@ -11,7 +11,7 @@ from regard.data.objectives import OBJECTIVES, MaskObjective, ObjectiveConfig, o
 from regard.models.config import PRETRAINED, MaskedTransformerConfig, ModelConfig
 from regard.models.shapes import Shapes, pretrained_shapes
 from regard.settings import Choice
-from regard.tasks.checks import check_kind, check_positions, check_select
+from regard.tasks.checks import check_copies, check_kind, check_positions, check_replay, check_select
 from regard.text.config import OneTextConfig
 from regard.text.reserved import ReservedConfig
 from regard.training.config import RunSettings, TrainConfig
@@ -48,6 +48,7 @@ class PretrainSettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, PRETRAINED, self.task)
         check_select(self.train.select, self.task)
+        check_replay(self.data.replay, self.train.start)
         kind, objective = getattr(self.model, "kind", ""), self.objective
         if kind not in objective.networks:
             raise ValueError(
@@ -57,6 +58,7 @@ class PretrainSettings(RunSettings):
         if not self.data.texts:
             raise ValueError("task 'pretrain' needs a text to learn from; give data.text, or --text FILE")
         check_positions(self.model.reach, self.data.max_length, ["an end mark"])
+        check_copies(self.model, self.train.consistency)
         return self
 
     @property

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
 from regard.data.objectives import objectives_of
+from regard.data.replay import replayed_text
+from regard.tasks.base_model import config_of, kept, tokenizers_for
 from regard.tasks.checks import torch_only
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 from regard.tasks.pretrain.settings import PretrainBundle, PretrainSettings
@@ -38,11 +40,16 @@ class Pretrain:
         from regard.tasks.pretrain.objective import PretrainObjective, check_pieces
 
         check_pieces(settings, base)
-        base_tokenizers = None if base is None else base.tokenizers
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare_texts(
             settings.data, settings.reserving_text, cache_directory() / "corpora", listener, base_tokenizers
         )
-        return PretrainObjective(settings, prepared, None if base is None else base.config)
+        objective = PretrainObjective(settings, prepared, config_of(self.name, base))
+        if settings.data.replay is not None and settings.data.replay.text is not None:
+            old, text = replayed_text(settings.data, settings.data.replay.text), kept(settings.reserving_text)
+            texts = prepare_texts(old, text, cache_directory() / "corpora", listener, prepared.tokenizers)
+            objective.replay(settings.data.replay.text, texts, objective.corrupted(texts), settings.data.replay.share)
+        return objective
 
     def goes_with(self, kind: str) -> dict[str, str]:
         """The settings that a kind of network needs beside it, for `regard init`."""
@@ -51,8 +58,10 @@ class Pretrain:
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Filler":
         from regard.bundle.bundle import read_network
         from regard.tasks.pretrain.filler import filler_of
+        from regard.tasks.pretrain.gaps import check_loaded
 
         torch_only(engine, precision)
+        check_loaded(bundle)
         network: Any = read_network(bundle, device)
         return filler_of(network, bundle.tokenizers, bundle.config, bundle)
 

@@ -8,9 +8,11 @@ import numpy as np
 from regard.data.corpus_config import Direction, direction_name
 from regard.data.mixing import CorpusPart
 from regard.data.prepare import Prepared
+from regard.data.replay import replayed
 from regard.data.tagged import TaggedCorpus, tags_of_parts
-from regard.data.temperature import pairs_of_directions
+from regard.data.temperature import balanced, pairs_of_directions
 from regard.errors import ConfigError
+from regard.tasks.checks import check_positions
 from regard.tasks.translate.directions import DirectionConfig, names_of
 from regard.tasks.translate.language_check import characters_per_piece
 
@@ -50,6 +52,17 @@ def directions_of_run(
     return tuple(found)
 
 
+def check_tagged_positions(reach: int | None, max_length: int) -> None:
+    """Refuse positions of a base of several directions that end before the longest source with its tag.
+
+    The settings alone do not tell it: text of one direction gets a tag too if the base has several.
+    """
+    try:
+        check_positions(reach, max_length, ["a language tag", "an end mark"])
+    except ValueError as error:
+        raise ConfigError(f"train.start: the base has several directions: {error}") from None
+
+
 def _only_direction(prepared: Prepared, base: Sequence[DirectionConfig]) -> Direction:
     """The one direction of a run that starts from a model of several."""
     source, target = prepared.languages
@@ -75,6 +88,14 @@ def tagged(
         train = tags_of_parts(parts, tags)
         valid = np.array([tags[target] for _, target in prepared.valid_directions], dtype=np.int64)
     return TaggedCorpus(prepared.train, train), TaggedCorpus(prepared.valid, valid)
+
+
+def mixture(parts: Sequence[CorpusPart], temperature: float, share: float | None) -> tuple[CorpusPart, ...]:
+    """The parts, balanced by temperature. share: of the last one, which is replayed and has no part in the balance; None: there is none."""
+    if share is None:
+        return balanced(parts, temperature)
+    *new, old = parts
+    return replayed((*balanced(new, temperature), old), share)
 
 
 def note_on(parts: Sequence[CorpusPart], given: Sequence[CorpusPart], temperature: float) -> str:

@@ -4,6 +4,7 @@ Shapes: B sentences, k hypotheses each, S source, T target, D width, V outputs.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from regard.ops.probe import Probe
 from regard.search.ensemble import Ensemble, EnsembleState, mean_log_probabilities
 from regard.search.stepper import Record
 from regard.tasks.bundles import Bundle, load_bundle
-from regard.tasks.translate.directions import directions_of
+from regard.tasks.translate.directions import Directions, directions_of, names_of
 from regard.tasks.translate.translator import Translator
 
 
@@ -42,7 +43,7 @@ def load_ensemble(paths: Sequence[str | Path], device: str | torch.device = "cpu
         languages=first.config.languages,
         alignment=first.config.alignment,
         reach=min(reaches, default=None),
-        directions=directions_of(first.config, str(first.directory)),
+        directions=_shared_directions(bundles),
     )
 
 
@@ -54,7 +55,8 @@ class NetworkEnsemble(nn.Module):
         self.networks = nn.ModuleList(cast(list[nn.Module], list(networks)))
         self._ensemble = Ensemble(list(networks))
         self.start_token, self.end_token = self._ensemble.start_token, self._ensemble.end_token
-        self._widths = [self._width(network) for network in networks]
+        # of the hidden states with a source of no token, and how much longer those that copy get with each
+        self._widths = [(2 * one - two, two - one) for one, two in (self._width_of(network) for network in networks)]
 
     def start(self, source: Tensor | None, prefix: Tensor | None = None) -> EnsembleState:
         """The states of all networks after the source [B, S]."""
@@ -78,17 +80,33 @@ class NetworkEnsemble(nn.Module):
 
     def project(self, hidden: Tensor) -> Tensor:
         """[..., sum of D] -> log-probabilities [..., V] of the mean"""
-        parts = zip(self._members(), torch.split(hidden, self._widths, dim=-1), strict=True)
+        least, more = (sum(widths) for widths in zip(*self._widths, strict=True))
+        tokens = (hidden.shape[-1] - least) // more if more else 0
+        widths = [width + tokens * each for width, each in self._widths]
+        parts = zip(self._members(), torch.split(hidden, widths, dim=-1), strict=True)
         return mean_log_probabilities([network.project(part) for network, part in parts])
 
     def _members(self) -> list[Network]:
         return [cast(Any, network) for network in self.networks]
 
     @torch.no_grad()
-    def _width(self, network: Network) -> int:
-        """The width D of a network's hidden states."""
-        ends = torch.full((1, 1), self.end_token, device=next(network.parameters()).device)
-        return network.hidden(ends, ends).shape[-1]
+    def _width_of(self, network: Network) -> tuple[int, int]:
+        """The width D of a network's hidden states with a source of one token, and of two."""
+        ends = torch.full((1, 2), self.end_token, device=next(network.parameters()).device)
+        return network.hidden(ends[:, :1], ends[:, :1]).shape[-1], network.hidden(ends, ends[:, :1]).shape[-1]
+
+
+def _shared_directions(bundles: Sequence[Bundle]) -> Directions:
+    """The directions that every member was trained in. Members without any in common are refused, and some with tags and some without."""
+    first, *others = (directions_of(bundle.config, str(bundle.directory)) for bundle in bundles)
+    shared = tuple(one for one in first.seen if all(one.pair in other.pairs for other in others if other.seen))
+    for other in others:
+        if bool(other.seen) != bool(first.seen) or bool(shared) != bool(first.seen):
+            mine, theirs = (names_of(one.pairs) or "one direction" for one in (first, other))
+            raise BundleError(
+                f"{other.name}: translates {theirs}, but {first.name} {mine}; an ensemble needs models with directions in common"
+            )
+    return replace(first, seen=shared)
 
 
 def _check_same(first: Bundle, second: Bundle) -> None:

@@ -53,7 +53,7 @@ def _attention(runner: Runner, with_norms: bool, sources: Sequence[Ids], targets
 
 def _zeroing(runner: Runner, layers: int, source: Ids, target: Ids) -> Tensor:
     """[L, 1, T, S]"""
-    plain = runner.forced([source], [target])  # [1, T, D]
+    plain = runner.states([source], [target])  # [1, T, D]
     tokens = len(source) + 1
     rows = max(1, ZEROED_TOGETHER // max(tokens, len(target) + 1))
     changes = []
@@ -62,7 +62,7 @@ def _zeroing(runner: Runner, layers: int, source: Ids, target: Ids) -> Tensor:
         for first in range(0, tokens, rows):
             zeroed = range(first, min(tokens, first + rows))
             probe = Probe(edits={f"decoder.{layer}.cross.*values": _without_values(zeroed)})
-            hidden = runner.forced([source] * len(zeroed), [target] * len(zeroed), probe)
+            hidden = runner.states([source] * len(zeroed), [target] * len(zeroed), probe)
             parts.append(1.0 - F.cosine_similarity(hidden, plain, dim=-1))  # [rows, T]
         changes.append(torch.cat(parts).T.clamp(min=0.0))
     return torch.stack(changes)[:, None].cpu()

@@ -10,7 +10,7 @@ from regard.bundle.ctranslate2 import obstacle
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision, automatic, measured_precisions
 from regard.bundle.quantised import is_quantised
-from regard.bundle.weights import WEIGHTS
+from regard.bundle.weights import verify_weights
 from regard.engine.ct2 import Ct2Search
 from regard.engine.fast import FastPath
 from regard.engine.resident import Resident
@@ -38,7 +38,7 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
     if why is not None:
         require("torch", f"{bundle.given or bundle.directory}: not with CTranslate2, because {why}; this model")
     if why is None:  # the weights are read at the first search, or never if they were converted before
-        bundle.files.verify_file(WEIGHTS)
+        verify_weights(bundle)
     read = partial(_network, bundle, device)
     fast = None if why is not None else Ct2Search(bundle, _chosen_precision(bundle, precision))
     return Translator(

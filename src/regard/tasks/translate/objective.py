@@ -10,7 +10,7 @@ from regard.bundle.config import AlignmentConfig, Languages, vocabulary_sizes
 from regard.data.batches import Batch
 from regard.data.examples import PairExamples
 from regard.data.prepare import Prepared
-from regard.data.temperature import balanced
+from regard.data.replay import replay_note
 from regard.metrics.scores import added_scores
 from regard.metrics.translation import bleu, chrf, exact_match
 from regard.tasks.alignment_loss import AlignmentLoss
@@ -19,6 +19,7 @@ from regard.tasks.text_objective import TextObjective
 from regard.tasks.translate.directed_objective import (
     directions_of_run,
     mean_scores,
+    mixture,
     note_on,
     scores_by_direction,
     spread,
@@ -46,7 +47,9 @@ class TranslateObjective(TextObjective):
         self.settings, self.prepared = settings, prepared
         head = settings.aligned_head
         links = None if head is None else prepared.train_links
-        parts = balanced(prepared.parts, settings.data.temperature)
+        replay = settings.data.replay
+        share = None if replay is None or not replay.trains else replay.share
+        parts = mixture(prepared.parts, settings.data.temperature, share)
         self._directions = directions_of_run(prepared, parts, () if base is None else base.directions, JUDGED_LINES)
         train, valid = (
             tagged(prepared, parts, self._directions) if self._directions else (prepared.train, prepared.valid)
@@ -67,6 +70,7 @@ class TranslateObjective(TextObjective):
             directions=self._directions,
         )
         self.bundle = own if base is None else own.inherited(base)
+        self.notes: tuple[str, ...] = ()
         if prepared.valid_directions is not None:
             self.notes = (note_on(parts, prepared.parts, settings.data.temperature),)
         held_out = len(prepared.valid)
@@ -76,6 +80,8 @@ class TranslateObjective(TextObjective):
                 f"validation on {held_out} {'pair' if held_out == 1 else 'pairs'}: its scores are noise; "
                 "give --valid-src and --valid-tgt",
             )
+        if share is not None:
+            self.notes = (*self.notes, replay_note(parts, share))
 
     @property
     def left_out(self) -> dict[str, int]:

@@ -135,6 +135,10 @@ class Searcher:
         """Refuse a shortlist that is not there, and one beside constraints, which may ask for any piece."""
         if not options.shortlist:
             return
+        if self._bundle is not None and self._bundle.config.model.copies:
+            raise SearchError(
+                "shortlist: this model copies pieces of the source (model.copy = true), any of which it may need; leave it out"
+            )
         if self._bundle is None or not has_shortlist(self._bundle):
             where = "an ensemble" if self._bundle is None else self._bundle.directory
             raise SearchError(f"shortlist: {where} has none; make it with `regard shortlist DIR --src F --tgt F`")

@@ -12,7 +12,7 @@ from regard.models.config import TRANSLATORS, ModelConfig, TransformerBase, Tran
 from regard.models.shapes import Shapes, translator_shapes
 from regard.settings import Choice
 from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
-from regard.tasks.checks import check_kind, check_positions, check_select
+from regard.tasks.checks import check_copies, check_kind, check_positions, check_replay, check_select
 from regard.tasks.translate.directions import DirectionConfig, common_languages, merged_directions
 from regard.text.build import TokenizerPair
 from regard.text.config import TextConfig
@@ -37,14 +37,15 @@ class TranslateSettings(RunSettings):
     def _check_together(self) -> Self:
         check_kind(self.model, TRANSLATORS, self.task)
         check_select(self.train.select, self.task)
+        check_replay(self.data.replay, self.train.start)
         tag = ["a language tag"] if self.data.several_directions else []
         check_positions(self.model.reach, self.data.max_length, [*tag, "an end mark"])
         if self.model.needs_joint_vocabulary and not self.text.joint:
             kind = getattr(self.model, "kind", type(self.model).__name__)
-            raise ValueError(
-                f"text.joint false gives two vocabularies, but model.kind {kind!r} has one embedding for both languages; "
-                "set text.joint = true"
-            )
+            why = "model.copy = true copies" if self.model.copies else f"model.kind {kind!r} has one embedding"
+            of = "pieces of the source into the target" if self.model.copies else "for both languages"
+            raise ValueError(f"text.joint false gives two vocabularies, but {why} {of}; set text.joint = true")
+        check_copies(self.model, self.train.consistency)
         return self
 
     @model_validator(mode="after")
@@ -114,7 +115,8 @@ class TranslateBundle(TextBundleSettings):
         sizes = self.vocabulary
         if self.model.needs_joint_vocabulary and not (sizes.joint and sizes.source == sizes.target):
             raise ValueError(
-                f"vocabulary: {sizes.source} and {sizes.target} pieces, joint {sizes.joint}; this network has one table for both languages"
+                f"vocabulary: {sizes.source} and {sizes.target} pieces, joint {sizes.joint}; "
+                f"this network {'copies pieces' if self.model.copies else 'has one table for both languages'}"
             )
         return self
 

@@ -6,6 +6,7 @@ from regard.activity import activity
 from regard.bundle.opened import OpenBundle
 from regard.bundle.shortlist import Shortlist
 from regard.data.lexicon import Lexicon
+from regard.errors import ConfigError
 from regard.text.vocabulary import Vocabulary
 
 FREQUENT = 500  # pieces that are candidates of every sentence
@@ -22,6 +23,10 @@ def make_shortlist(
     candidates: int = CANDIDATES,
 ) -> Shortlist:
     """The shortlist for a bundle, learned from these pairs."""
+    if bundle.config.model.copies:
+        raise ConfigError(
+            f"{bundle.directory}: copies pieces of the source (model.copy = true), any of which it may need; it has no use for a shortlist"
+        )
     tokenizers = bundle.tokenizers
     with activity("learning which pieces become which"):
         pairs = [*zip(tokenizers.source.encode_batch(sources), tokenizers.target.encode_batch(targets), strict=True)]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.bundle.opened import OpenBundle
+from regard.tasks.base_model import config_of, tokenizers_for
 from regard.tasks.interface import EvaluationFiles, PreparationListener, ResultFile, TestFlags
 from regard.tasks.translate.settings import TranslateBundle, TranslateSettings
 
@@ -33,11 +34,15 @@ class Translate:
     ) -> "TranslateObjective":
         from regard.data.prepare import prepare
         from regard.files import cache_directory
+        from regard.tasks.translate.directed_objective import check_tagged_positions
         from regard.tasks.translate.objective import TranslateObjective
 
-        base_tokenizers = None if base is None else base.tokenizers
+        own = config_of(self.name, base)
+        if own is not None and own.directions:
+            check_tagged_positions(settings.model.reach, settings.data.max_length)
+        base_tokenizers = tokenizers_for(self.name, base)
         prepared = prepare(settings.data, settings.text, cache_directory() / "corpora", listener, base_tokenizers)
-        return TranslateObjective(settings, prepared, None if base is None else base.config)
+        return TranslateObjective(settings, prepared, own)
 
     def load(self, bundle: OpenBundle, device: "str | torch.device", engine: str, precision: str) -> "Translator":
         from regard.tasks.translate.load import make_translator

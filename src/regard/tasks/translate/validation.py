@@ -4,16 +4,17 @@ from pathlib import Path
 
 from regard.errors import ConfigError
 from regard.files import cache_directory
+from regard.tasks.base_model import tokenizers_for
 from regard.tasks.fine_tuning import base_of
 from regard.tasks.runs import CONFIG, is_run
 from regard.tasks.settings import parse_stored
 from regard.tasks.translate.settings import TranslateSettings
 
 
-def validation_pairs(run: Path) -> tuple[list[str], list[str], list[str] | None]:
-    """(sources, references, target languages) of the validation set of a run. Anything else has none.
+def validation_pairs(run: Path) -> tuple[list[str], list[str], list[tuple[str | None, str]] | None]:
+    """(sources, references, directions) of the validation set of a run. Anything else has none.
 
-    The target languages are those of a model of several directions; None for one direction.
+    The directions are those of a model of several, one for each pair; None for one direction. A source language may be unknown.
     """
     from regard.data.prepare import prepare
 
@@ -22,10 +23,10 @@ def validation_pairs(run: Path) -> tuple[list[str], list[str], list[str] | None]
     settings = parse_stored(run / CONFIG)
     assert isinstance(settings, TranslateSettings)
     base = base_of(settings)
-    tokenizers = None if base is None else base.tokenizers
+    tokenizers = tokenizers_for(settings.task, base)
     prepared = prepare(settings.data, settings.text, cache_directory() / "corpora", lambda *_: None, tokenizers)
     sources, references = zip(*prepared.valid_pairs, strict=True) if prepared.valid_pairs else ((), ())
     if prepared.valid_directions is not None:
-        return list(sources), list(references), [target for _, target in prepared.valid_directions]
-    only = prepared.languages[1] if base is not None and base.config.directions else None
-    return list(sources), list(references), None if only is None else [only] * len(sources)
+        return list(sources), list(references), list(prepared.valid_directions)
+    source, target = prepared.languages if base is not None and base.config.directions else (None, None)
+    return list(sources), list(references), None if target is None else [(source, target)] * len(sources)
