@@ -35,6 +35,7 @@ def test_unknown_names_are_refused() -> None:
         "Forecaster",
         "export",
         "import_model",
+        "improve",
         "Explanation",
         "FailureAnalysis",
         "SearchOptions",

@@ -61,11 +61,13 @@ WORKS = [
     "data clean a.fr a.en --out cleaned",
     "resume RUNS/translate-transformer",
     "sweep --set data.pocket=60 --set model.norm=pre,post --out cells --dry-run",
+    "improve RUNS/translate-transformer --out made --dry-run",
 ]
 NEEDS = [
     "demo --out made",
     "train --out made",
     "sweep --set data.pocket=60 --out made",
+    "improve RUNS/translate-transformer --out made",
     "generate RUNS/generate-markov",
     "generate RUNS/generate-transformer",
     "classify RUNS/classify-bag -i a.fr",

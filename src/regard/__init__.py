@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # without `typing`: the import of a package should cost n
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.api import export, extend, import_model, load, merge, probe, quantize, train
+    from regard.api import export, extend, import_model, improve, load, merge, probe, quantize, train
     from regard.explain.explanation import Explanation
     from regard.explain.failures.findings import FailureAnalysis
     from regard.search.options import SearchOptions
@@ -42,6 +42,7 @@ __all__ = [
     "export",
     "extend",
     "import_model",
+    "improve",
     "load",
     "load_ensemble",
     "merge",
@@ -65,6 +66,7 @@ _HOMES = {
     "export": "regard.api",
     "extend": "regard.api",
     "import_model": "regard.api",
+    "improve": "regard.api",
     "load": "regard.api",
     "load_ensemble": "regard.tasks.translate.ensemble",
     "merge": "regard.api",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from regard.explain.failures.findings import FailureAnalysis
     from regard.metrics.scores import Metric
     from regard.tasks.checks import Engine
+    from regard.tasks.improve.gain import Improvement
     from regard.tasks.interface import Task
     from regard.tasks.run import Run
     from regard.training.config import RunSettings
@@ -148,6 +149,70 @@ def probe(
     if (language := to or from_) is not None:
         raise InputTypeError(f"{language!r}: to and from_ are for a path; of a model give model.towards({language!r})")
     return probe_model(model, given, options, checks)
+
+
+def improve(
+    run: str | Path,
+    out: str | Path,
+    *,
+    mono_tgt: str | Path | None = None,
+    mono_src: str | Path | None = None,
+    own_text: bool = False,
+    reverse: str | Path | None = None,
+    seeds: int = 1,
+    ensemble: int = 0,
+    rounds: int = 1,
+    factor: float = 2.0,
+    minutes: float | None = None,
+    from_run: bool = False,
+    real_weight: float = 1.0,
+    beam: int = 5,
+    sample: bool = False,
+    temperature: float = 1.0,
+    min_score: float | None = None,
+    without: Sequence[str] = (),
+    language_check: bool = True,
+    sets: Sequence[str] = (),
+    sets_improved: Sequence[str] = (),
+    other_src: str | Path | None = None,
+    other_ref: str | Path | None = None,
+    test: bool = False,
+    tokenize: str = "13a",
+    resamples: int = 1000,
+    device: str = "cpu",
+    progress: bool | None = None,
+) -> "Improvement":
+    """Make more of little text, as `regard improve` does: translate it in both directions, filter that, and train on all of it.
+
+    `run`: a finished run of a translator. `out`: the directory of the stages; the same call again goes on there. `mono_tgt`, `mono_src`:
+    files of text in one language; without them the run's own text is translated. `sets`: `KEY=VALUE` for every model that is trained;
+    `sets_improved`: for the improved one alone. `progress`: as of `train`. docs/improve.md has the others, which are flags of that name.
+    The result has `texts`, each with the scores of all models, their difference and p, `model`, the improved run, and `to_dict()`.
+    """
+    given = dict(locals())  # first: the arguments, and nothing else
+    require("torch", "training")
+    from regard.cli.improving import improver
+    from regard.cli.progress import is_watched
+    from regard.cli.streams import print_status
+    from regard.tasks.checks import check_list
+    from regard.tasks.improve.arguments import read_arguments
+
+    check_path(run, "a finished run")
+    check_path(out, "the directory of the stages")
+    for values, name in ((without, "without"), (sets, "sets"), (sets_improved, "sets_improved")):
+        check_list(values, name, "['train.max_steps=1000']")
+    arguments, judging = read_arguments(given)
+    shown = is_watched() if progress is None else progress
+
+    def train_stage(values: dict[str, Any], home: Path, where: str) -> None:
+        if train(values, home, progress=shown).signal is not None:
+            raise KeyboardInterrupt
+
+    def tell(line: str) -> None:
+        if shown:
+            print_status(line)
+
+    return improver(Path(run), arguments, judging, Path(out)).run(train_stage, tell)
 
 
 def export(

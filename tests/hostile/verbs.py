@@ -26,7 +26,7 @@ MEMORY = 2 << 30
 """Bytes of address space that a command may take beyond what its imports take (`RLIMIT_AS`)."""
 MOST_LINES, MOST_CHARACTERS = 6, 2000
 """Of standard error, where a command fails."""
-WITH_PROGRESS = ("train", "demo", "resume", "sweep")
+WITH_PROGRESS = ("train", "demo", "resume", "sweep", "improve")
 """Verbs that tell on standard error how far they are."""
 SIGNALLED = (130, 143)
 """Exit codes of a command that was interrupted or terminated, as a shell has them."""
@@ -339,6 +339,7 @@ def sound_commands(
         "demo": Command(("demo", "--out", out, "--set", "data.pocket=40", *sized, "--set", "text.vocabulary=300")),
         "train": Command(("train", *parallel, "--out", out, *sized)),
         "resume": Command(("resume", translator)),
+        "improve": Command(("improve", translator, "--mono-tgt", target, "--out", out, "--dry-run"), **tables),
         "translate": Command(("translate", translator, "-i", source, "--max-length", "5")),
         "generate": Command(("generate", writer, "the cat", "--max-length", "5")),
         "classify": Command(("classify", classifier, "-i", source)),

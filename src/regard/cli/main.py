@@ -22,6 +22,7 @@ from regard.cli import (
     generate,
     hub,
     import_model,
+    improve,
     info,
     init,
     ls,
@@ -64,6 +65,7 @@ app = VerbApp(
 app.command("demo")(with_extensions(demo.demo))
 app.command("train")(with_extensions(train.train))
 app.command("resume")(with_extensions(resume.resume))
+app.command("improve")(with_extensions(improve.improve))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))

@@ -69,7 +69,7 @@ def translate(
     bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
     settings = read_method(align_method, "--align-method")
     with quiet_if_typed(input_file):
-        translator = _load(bundles, device, engine, precision).towards(to, from_)
+        translator = load_translators(bundles, device, engine, precision).towards(to, from_)
     translator.alignment = settings or translator.alignment
     processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json)
     chosen = asdict(options)
@@ -122,6 +122,8 @@ class TranslateLines:
     with_phrases: bool
     align: bool
     as_json: bool = False
+    with_alignment: bool = True
+    """Whether JSON has word alignments, which cost one more reading."""
 
     name = "translating"
 
@@ -141,7 +143,7 @@ class TranslateLines:
     @cached_property
     def can_align(self) -> bool:
         """Whether words can be aligned, here and with this model."""
-        return self.translator.aligns and is_installed("torch")
+        return self.with_alignment and self.translator.aligns and is_installed("torch")
 
     def check(self) -> None:
         """Refuse invalid options, and load what the search needs, before any input is read."""
@@ -270,7 +272,10 @@ class TranslateLines:
             yield f"regard: line {number + 1}: {translation.proof}"
 
 
-def _load(bundles: list[Path], device: str, engine: str, precision: str) -> "Translator":
+def load_translators(
+    bundles: Sequence[Path], device: str, engine: str = "auto", precision: str = "float32"
+) -> "Translator":
+    """The translator of a bundle, or an ensemble of several."""
     from regard.errors import ConfigError
     from regard.tasks.load import load_translator
 

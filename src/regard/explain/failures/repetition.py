@@ -6,6 +6,7 @@ repeated 4-grams, 1 - different / all, beside that of real text (Welleck et al. 
 
 from collections.abc import Sequence
 
+from regard.data.loops import loop_in
 from regard.explain.failures.findings import EXAMPLES, Example, Finding, Number
 from regard.explain.failures.statistics import graded, mean, share, worst, worst_first
 from regard.explain.failures.subject import NotApplicableError, TranslatorSubject, WriterSubject
@@ -14,18 +15,12 @@ from regard.explain.failures.words import ngrams, words
 NAME, TITLE = "repetition", "Repetition loops"
 LOOK, FAULT = 0.5, 3.0  # % of the outputs of a translator
 LANGUAGE_LOOK, LANGUAGE_FAULT = 5.0, 25.0  # % of the outputs of a language model, which loops more easily
-LONGEST, TIMES, SIZE = 4, 3, 4
+SIZE = 4
 
 
 def loop_of(text: str) -> str | None:
     """The first words that stand three times in a row; None: there are none."""
-    tokens = words(text)
-    for size in range(1, LONGEST + 1):
-        for start in range(len(tokens) - size * TIMES + 1):
-            unit = tokens[start : start + size]
-            if tokens[start : start + size * TIMES] == unit * TIMES:
-                return " ".join(unit)
-    return None
+    return loop_in(words(text))
 
 
 def repeated_share(text: str) -> float | None:

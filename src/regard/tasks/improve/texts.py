@@ -1,0 +1,145 @@
+"""The stage `text`: the pairs of a run, its validation pairs, and the sentences to translate, as files below DIR/text.
+
+    train.src train.tgt (train-2.src .. of several corpora)  valid.src valid.tgt  read.src read.tgt  summary.json
+
+`.src` is always the side that RUN reads. The validation pairs are those that RUN was validated on, so that every model leaves the same
+ones out and is judged on the same ones. Other text loses the sentences that validate or test.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.data.config import PairData, languages
+from regard.data.directed_inputs import with_languages
+from regard.data.inputs import Inputs, open_inputs
+from regard.data.readers import Pair
+from regard.errors import DataError
+from regard.files import to_json, whole_directory, write_whole
+from regard.settings import read_json
+from regard.tasks.improve.base_run import BaseRun
+from regard.tasks.improve.plan import SUMMARY
+from regard.tasks.translate.validation import validation_pairs
+
+SIDES = ("src", "tgt")
+
+
+@dataclass(frozen=True)
+class Monolingual:
+    """The other text of each side; empty: none was given."""
+
+    source: Sequence[str] = ()
+    target: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class RealCorpus:
+    """A corpus of the run's own pairs, as the stage has written it."""
+
+    name: str
+    pairs: int
+    weight: float
+
+    def file(self, text: Path, side: str) -> Path:
+        """The file of a side, src or tgt."""
+        return text / f"{self.name}.{side}"
+
+
+def write_texts(
+    place: Path, base: BaseRun, mono: Monolingual, *, own: bool, other: Sequence[Pair] = ()
+) -> dict[str, Any]:
+    """Write the files of the stage; returns its summary. own: the training text is translated too. other: further held-out pairs."""
+    inputs = inputs_of(base.settings.data)
+    sources, references, _ = validation_pairs(base.path)
+    valid = list(zip(sources, references, strict=True))
+    held_out = frozenset(valid) if inputs.validation is None else frozenset()
+    tested = [*valid, *(inputs.test_pairs or ()), *other]
+    with whole_directory(place) as staging:
+        rows, read = [], [[], []]  # type: tuple[list[dict[str, Any]], list[list[str]]]
+        for number, corpus in enumerate(inputs.corpora, 1):
+            name = "train" if number == 1 else f"train-{number}"
+            pairs = list(_usable(corpus.pairs(), held_out))
+            _write(staging, name, pairs)
+            rows.append({"name": name, "pairs": len(pairs), "weight": corpus.weight})
+            if own:
+                for side, lines in enumerate(read):
+                    lines += [pair[side] for pair in pairs]
+        _write(staging, "valid", [(_line(source), _line(target)) for source, target in valid])
+        counts: dict[str, Any] = {}
+        for side, name in enumerate(SIDES):
+            given = (mono.source, mono.target)[side]
+            kept, counts[name] = _new_sentences(given, {_line(pair[side]) for pair in tested}, read[side])
+            write_whole(staging / f"read.{name}", _joined([*read[side], *kept]))
+        if not sum(row["pairs"] for row in rows):
+            raise DataError(f"{base.path}: no pairs left of its training text; give a run whose text has some")
+        summary = {"corpora": rows, "valid": len(valid), "other_text": counts}
+        write_whole(staging / SUMMARY, to_json(summary))
+    return summary
+
+
+def inputs_of(data: PairData) -> Inputs:
+    """The inputs of a run's data, opened."""
+    return open_inputs(with_languages(data, languages(data)))
+
+
+def real_corpora(text: Path) -> list[RealCorpus]:
+    """The run's own pairs in the files of the stage."""
+    return [
+        RealCorpus(str(row["name"]), int(row["pairs"]), float(row["weight"]))
+        for row in read_json(text / SUMMARY)["corpora"]
+        if row["pairs"]
+    ]
+
+
+def real_pairs(text: Path) -> Iterator[Pair]:
+    """All of the run's own pairs."""
+    for corpus in real_corpora(text):
+        yield from read_sides(corpus.file(text, "src"), corpus.file(text, "tgt"))
+
+
+def read_sides(source: Path, target: Path) -> list[Pair]:
+    """The pairs of two files that a stage has written."""
+    sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
+    return list(zip(*sides, strict=True))
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file that a stage has written."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def _usable(pairs: Iterable[Pair], held_out: frozenset[Pair]) -> Iterator[Pair]:
+    for pair in pairs:
+        source, target = _line(pair[0]), _line(pair[1])
+        if source.strip() and target.strip() and pair not in held_out:
+            yield source, target
+
+
+def _new_sentences(sentences: Sequence[str], tested: set[str], own: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """The sentences that are neither tested on nor there before, and how many were left out."""
+    seen, kept = set(own), []
+    counts = {"read": len(sentences), "held_out": 0, "repeated": 0}
+    for sentence in map(_line, sentences):
+        if sentence in tested:
+            counts["held_out"] += 1
+        elif sentence in seen:
+            counts["repeated"] += 1
+        else:
+            seen.add(sentence)
+            kept.append(sentence)
+    return kept, {**counts, "kept": len(kept)}
+
+
+def _line(text: str) -> str:
+    """The text as one line of a file."""
+    return " ".join(text.splitlines()) if text.splitlines() != [text] else text
+
+
+def _write(home: Path, name: str, pairs: Sequence[Pair]) -> None:
+    for side, suffix in enumerate(SIDES):
+        write_whole(home / f"{name}.{suffix}", _joined([pair[side] for pair in pairs]))
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
