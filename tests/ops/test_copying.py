@@ -32,7 +32,8 @@ def test_the_mixture_by_hand() -> None:
 def test_what_no_number_holds_stays_finite() -> None:
     """A shut gate, and attention that rounds to nothing."""
     pieces = torch.tensor([[1, 2]])
-    for gate, shares in ((200.0, [1.0, 0.0]), (-200.0, [1.0, 0.0]), (0.0, [1e-42, 1.0])):
+    cases = ((200.0, [1.0, 0.0]), (-200.0, [1.0, 0.0]), (0.0, [1e-42, 1.0]), (-200.0, [1e-42, 1.0]))
+    for gate, shares in cases:
         given = [torch.randn(1, 4), torch.tensor([gate]), torch.tensor([shares])]
         found = copied_mixture(*given, pieces)
         assert found.isfinite().all()
