@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 SIZES = "--set model.layers=1 --set model.width=16 --set model.heads=2 --set model.feed_forward=16"
 SMALL = f"{SIZES} --set train.max_steps=4 --set text.vocabulary=400"
 POCKET = "--set data.pocket=60"
-BLOCK = re.compile(r"(?:<!-- ([\w.: -]+) -->\n)?```(\w+)\n(.*?)```", flags=re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- ([\w.:, -]+) -->\n)?```(\w+)\n(.*?)```", flags=re.DOTALL)
 
 
 @dataclass(frozen=True)

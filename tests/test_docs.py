@@ -33,7 +33,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = (home / f"train.{'en' if '.en' in name else 'de'}").read_bytes()
         (home / name).write_bytes(gzip.compress(lines) if name.endswith(".gz") else lines)
     (home / "reviews.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 10, encoding="utf-8")
-    (home / "both.toml").write_text("[data]\nboth = true\n", encoding="utf-8")
     shell(f"regard train --out runs/demo {POCKET} {SMALL}", home)
     for name in COPIES:
         shutil.copytree(home / "runs/demo", home / "runs" / name)

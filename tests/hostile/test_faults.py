@@ -24,7 +24,7 @@ PHASES = {
     "final evaluation": "regard.tasks.translate.evaluate:evaluate_translations",
     "metrics": "regard.tasks.run:_keep",
 }
-SILENT = ("demo", "train", "resume", "shortlist", "export", "import", "push", "pull", "data convert")
+SILENT = ("demo", "train", "resume", "shortlist", "export", "import", "push", "pull", "merge", "data convert")
 """Verbs that write files and tell of them on standard error."""
 WRITERS = [verb for verb in sound_commands() if verb not in SILENT]
 """Verbs that print results."""

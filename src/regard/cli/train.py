@@ -41,7 +41,6 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
     from regard.extensions import loaded_files
     from regard.extras import require
     from regard.tasks.fine_tuning import run_settings
-    from regard.tasks.forgetting import forgetting_line
     from regard.tasks.table import training_unit
 
     require("torch", "training")
@@ -76,6 +75,8 @@ def train_with_progress(values: dict[str, Any], out: Path, where: str = "setting
         print_status(f"note: {cut}")
     print_status(metrics_summary(run.metrics), *direction_lines(run.metrics))
     if "forgetting" in run.metrics:
+        from regard.tasks.forgetting import forgetting_line  # it imports torch, which is loaded by now
+
         print_status(forgetting_line(run.metrics["forgetting"]))
     if run.metrics.get("model") == checkpoint_name(0):
         given = None if config.train.select == "auto" else config.train.select
