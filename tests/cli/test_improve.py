@@ -141,6 +141,28 @@ def test_the_texts_hold_out_what_is_tested_on(call: Callable[..., Improver], sma
     assert len(read_lines(tmp_path / "out/judged/other.RUN.txt")) == 1
 
 
+def test_held_out_text_that_comes_too_late_is_refused(
+    call: Callable[..., Improver], small_run: Path, tmp_path: Path
+) -> None:
+    english = [pair.english for pair in pocket_split(train=30, valid=0, test=0, seed=5).train]
+    (tmp_path / "mono.en").write_text("".join(f"{line}\n" for line in english), encoding="utf-8")
+    (tmp_path / "other.fr").write_text("le chat\n", encoding="utf-8")
+    (tmp_path / "other.en").write_text(f"{english[1]}\n", encoding="utf-8")
+    files = {"other_src": str(tmp_path / "other.fr"), "other_ref": str(tmp_path / "other.en")}
+    late = JUDGING.model_copy(update=files)
+    for name, more in (("mono", {"mono_tgt": str(tmp_path / "mono.en")}), ("own", {})):
+        with pytest.raises(KeyboardInterrupt):
+            call(name, **more).run(StandIn(small_run), stopping_at(2))
+        call(name, **more).refuse_changes()
+    with pytest.raises(RegardError, match=r"--other-src: this text was not left out of --mono-.*another --out"):
+        call("mono", late, mono_tgt=str(tmp_path / "mono.en")).refuse_changes()
+    call("own", late).refuse_changes()  # nothing was read that it could have been left out of
+    with pytest.raises(KeyboardInterrupt):
+        call("early", late, mono_tgt=str(tmp_path / "mono.en")).run(StandIn(small_run), stopping_at(2))
+    call("early", late, mono_tgt=str(tmp_path / "mono.en")).refuse_changes()
+    call("early", mono_tgt=str(tmp_path / "mono.en")).refuse_changes()
+
+
 def test_the_settings_of_each_model(call: Callable[..., Improver], small_run: Path, tmp_path: Path) -> None:
     stand_in = StandIn(small_run)
     made = call(

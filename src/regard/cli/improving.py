@@ -51,7 +51,7 @@ from regard.tasks.improve.plan import (
     state_of,
 )
 from regard.tasks.improve.run_settings import refuse_own_settings, settings_of
-from regard.tasks.improve.texts import Monolingual, inputs_of, write_texts
+from regard.tasks.improve.texts import Monolingual, inputs_of, refuse_learned_text, write_texts
 from regard.tasks.improve.translations import counts_line, filter_translations
 
 PLAN, TIMES, FORMAT = "plan.json", "times.jsonl", 1
@@ -124,6 +124,7 @@ class Improver:
             raise ConfigError(
                 f"--out {self.out}: begun with other arguments ({'; '.join(changes)}); give the same ones to go on, or another --out"
             )
+        refuse_learned_text(self.out / TEXT, _other(self.judging))
 
     def _carry_out(
         self, stage: TextStage | TrainStage | TranslateStage, train: Trainer, tell: Callable[[str], None]

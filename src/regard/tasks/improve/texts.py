@@ -6,6 +6,7 @@
 ones out and is judged on the same ones. Other text loses the sentences that validate or test.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from regard.data.config import PairData, languages
 from regard.data.directed_inputs import with_languages
 from regard.data.inputs import Inputs, open_inputs
 from regard.data.readers import Pair
-from regard.errors import DataError
+from regard.errors import ConfigError, DataError
 from regard.files import to_json, whole_directory, write_whole
 from regard.settings import read_json
 from regard.tasks.improve.base_run import BaseRun
@@ -23,6 +24,8 @@ from regard.tasks.improve.plan import SUMMARY
 from regard.tasks.translate.validation import validation_pairs
 
 SIDES = ("src", "tgt")
+OTHER = "held_out_sha256"
+"""The key of summary.json that tells which further held-out pairs the other text has lost."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,30 @@ def write_texts(
             write_whole(staging / f"read.{name}", _joined([*read[side], *kept]))
         if not sum(row["pairs"] for row in rows):
             raise DataError(f"{base.path}: no pairs left of its training text; give a run whose text has some")
-        summary = {"corpora": rows, "valid": len(valid), "other_text": counts}
+        summary = {"corpora": rows, "valid": len(valid), "other_text": counts, OTHER: digest_of_pairs(other)}
         write_whole(staging / SUMMARY, to_json(summary))
     return summary
+
+
+def digest_of_pairs(pairs: Iterable[Pair]) -> str:
+    """A hash of pairs."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update("\t".join(pair).encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def refuse_learned_text(place: Path, other: Sequence[Pair]) -> None:
+    """Refuse held-out pairs that the other text has not lost, when the stage was written by an earlier call."""
+    if not other or not (place / SUMMARY).exists():
+        return
+    summary = read_json(place / SUMMARY)
+    if summary.get(OTHER) == digest_of_pairs(other) or not any(row["read"] for row in summary["other_text"].values()):
+        return
+    raise ConfigError(
+        f"--other-src: this text was not left out of --mono-.. when {place} was written, so models may have learned from it; "
+        "give the text of the first call, or another --out"
+    )
 
 
 def inputs_of(data: PairData) -> Inputs:
