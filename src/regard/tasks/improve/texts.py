@@ -22,6 +22,7 @@ from regard.settings import read_json
 from regard.tasks.improve.base_run import BaseRun
 from regard.tasks.improve.plan import SUMMARY
 from regard.tasks.translate.validation import validation_pairs
+from regard.text.normalise import normalise
 
 SIDES = ("src", "tgt")
 OTHER = "held_out_sha256"
@@ -56,7 +57,7 @@ def write_texts(
     inputs = inputs_of(base.settings.data)
     sources, references, _ = validation_pairs(base.path)
     valid = list(zip(sources, references, strict=True))
-    held_out = frozenset(valid) if inputs.validation is None else frozenset()
+    held_out = frozenset(map(_pair_key, valid)) if inputs.validation is None else frozenset()
     tested = [*valid, *(inputs.test_pairs or ()), *other]
     with whole_directory(place) as staging:
         rows, read = [], [[], []]  # type: tuple[list[dict[str, Any]], list[list[str]]]
@@ -72,7 +73,7 @@ def write_texts(
         counts: dict[str, Any] = {}
         for side, name in enumerate(SIDES):
             given = (mono.source, mono.target)[side]
-            kept, counts[name] = _new_sentences(given, {_line(pair[side]) for pair in tested}, read[side])
+            kept, counts[name] = _new_sentences(given, [pair[side] for pair in tested], read[side])
             write_whole(staging / f"read.{name}", _joined([*read[side], *kept]))
         if not sum(row["pairs"] for row in rows):
             raise DataError(f"{base.path}: no pairs left of its training text; give a run whose text has some")
@@ -136,23 +137,31 @@ def read_lines(path: Path) -> list[str]:
 def _usable(pairs: Iterable[Pair], held_out: frozenset[Pair]) -> Iterator[Pair]:
     for pair in pairs:
         source, target = _line(pair[0]), _line(pair[1])
-        if source.strip() and target.strip() and pair not in held_out:
+        if source.strip() and target.strip() and _pair_key(pair) not in held_out:
             yield source, target
 
 
-def _new_sentences(sentences: Sequence[str], tested: set[str], own: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-    """The sentences that are neither tested on nor there before, and how many were left out."""
-    seen, kept = set(own), []
+def _new_sentences(
+    sentences: Sequence[str], tested: Sequence[str], own: Sequence[str]
+) -> tuple[list[str], dict[str, int]]:
+    """The sentences that are neither tested on nor there before, and how many were left out. Compared as models read them."""
+    held_out, seen, kept = set(map(normalise, tested)), set(map(normalise, own)), []  # type: set[str], set[str], list[str]
     counts = {"read": len(sentences), "held_out": 0, "repeated": 0}
     for sentence in map(_line, sentences):
-        if sentence in tested:
+        key = normalise(sentence)
+        if key in held_out:
             counts["held_out"] += 1
-        elif sentence in seen:
+        elif key in seen:
             counts["repeated"] += 1
         else:
-            seen.add(sentence)
+            seen.add(key)
             kept.append(sentence)
     return kept, {**counts, "kept": len(kept)}
+
+
+def _pair_key(pair: Pair) -> Pair:
+    """The pair as models read it: other spaces and another Unicode form are no other pair."""
+    return normalise(pair[0]), normalise(pair[1])
 
 
 def _line(text: str) -> str:
