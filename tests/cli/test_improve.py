@@ -3,6 +3,7 @@
 Most models are trained by a stand-in that leaves a copy of a finished run. One test trains them.
 """
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -12,15 +13,18 @@ from typing import Any
 import pytest
 
 import regard
+from regard.bundle.locate import find_bundle
 from regard.cli.improving import PLAN, Improver, improver
 from regard.data.pocket.corpus import pocket_split
 from regard.errors import RegardError
 from regard.settings import merged
 from regard.tasks.fine_tuning import run_settings
+from regard.tasks.improve import base_run
 from regard.tasks.improve.arguments import ImproveArguments, JudgingArguments
 from regard.tasks.improve.plan import RESULT, TrainStage
 from regard.tasks.improve.run_settings import settings_of
 from regard.tasks.improve.texts import read_lines, read_sides
+from regard.tasks.translate.directions import DirectionConfig
 
 LENIENT = ("unfinished", "repetition", "ratio", "copy", "language", "encoding", "length", "near-duplicate")
 JUDGING = JudgingArguments(beam=1, resamples=20)
@@ -296,6 +300,15 @@ def test_runs_of_other_kinds(command: Callable[..., Any], small_run: Path, tmp_p
     assert "a run of 2 directions (fr-en, en-fr); give a run of one direction" in several
     piped = refused("piped", {"data": {"pairs": "-"}})
     assert "its text came from standard input and cannot be read again" in piped
+
+
+def test_a_run_from_a_base_of_several_directions(small_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = base_run.open_bundle(find_bundle(small_run), verify=False)
+    directions = (DirectionConfig(source="fr", target="en"), DirectionConfig(source="en", target="fr"))
+    several = dataclasses.replace(opened, config=opened.config.model_copy(update={"directions": directions}))
+    monkeypatch.setattr(base_run, "open_bundle", lambda *_, **__: several)
+    with pytest.raises(RegardError, match=r"its model has several directions \(fr-en, en-fr\); give a run of a model"):
+        base_run.read_base_run(small_run)
 
 
 def test_changed_arguments_are_refused(call: Callable[..., Improver], small_run: Path) -> None:

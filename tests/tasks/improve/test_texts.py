@@ -45,3 +45,20 @@ def test_spaces_and_unicode_forms_make_no_other_sentence(run_of: Any, tmp_path: 
     assert summary["other_text"]["tgt"] == {"read": 7, "held_out": 3, "repeated": 3, "kept": 1}
     assert read_lines(tmp_path / "text/read.tgt") == [" one", "caf\u00e9  two", "new"]
     assert read_sides(*(tmp_path / f"text/train.{side}" for side in ("src", "tgt"))) == own[:2]
+
+
+def test_replayed_text_is_not_the_runs_own(run_of: Any, tmp_path: Path) -> None:
+    corpora = [corpus("a", [("un", "one")]), corpus("old", [("x", "y")], share=0.1)]
+    run_of([corpora[0], corpus("b", [("deux", "two")], weight=3.0), corpora[1]], [], [])
+    summary = write_texts(tmp_path / "text", BASE, Monolingual(), own=True)
+    assert summary["corpora"] == [
+        {"name": "train", "pairs": 1, "weight": 1.0},
+        {"name": "train-2", "pairs": 1, "weight": 3.0},
+    ]
+    assert read_lines(tmp_path / "text/read.src") == ["un", "deux"]
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("un\rdeux\u2028trois\nquatre\r\n".encode())
+    assert read_lines(tmp_path / "a") == ["un\rdeux\u2028trois", "quatre\r"]
+    assert read_sides(tmp_path / "a", tmp_path / "a")[1] == ("quatre\r", "quatre\r")

@@ -61,7 +61,8 @@ def write_texts(
     tested = [*valid, *(inputs.test_pairs or ()), *other]
     with whole_directory(place) as staging:
         rows, read = [], [[], []]  # type: tuple[list[dict[str, Any]], list[list[str]]]
-        for number, corpus in enumerate(inputs.corpora, 1):
+        own_corpora = [corpus for corpus in inputs.corpora if corpus.share is None]  # what RUN replayed was its base's
+        for number, corpus in enumerate(own_corpora, 1):
             name = "train" if number == 1 else f"train-{number}"
             pairs = list(_usable(corpus.pairs(), held_out))
             _write(staging, name, pairs)
@@ -125,13 +126,12 @@ def real_pairs(text: Path) -> Iterator[Pair]:
 
 def read_sides(source: Path, target: Path) -> list[Pair]:
     """The pairs of two files that a stage has written."""
-    sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
-    return list(zip(*sides, strict=True))
+    return list(zip(read_lines(source), read_lines(target), strict=True))
 
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a file that a stage has written."""
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+    return path.read_bytes().decode("utf-8").split("\n")[:-1]  # at no other mark, such as a carriage return
 
 
 def _usable(pairs: Iterable[Pair], held_out: frozenset[Pair]) -> Iterator[Pair]:
