@@ -23,13 +23,17 @@ def settings_of(stage: TrainStage, arguments: ImproveArguments, base: BaseRun, o
     train |= {"seed": stage.seed, "max_steps": stage.steps, "max_epochs": None, "minutes": None}
     if stage.limited:
         train |= {"max_steps": None, "minutes": stage.minutes}
-    if stage.direction == "forward" and not stage.improved:  # RUN with another seed: the same text and vocabulary
+    again = stage.direction == "forward" and not stage.improved  # RUN with another seed: the same text and vocabulary
+    if again and not _holds_out(base):
         values["data"] |= {"test_src": None, "test_tgt": None}
         return override(values, _own_sets(stage, arguments))
-    values["data"] = _data(stage, arguments, base, out)
+    replay = values["data"]["replay"] if again else None
+    values["data"] = _data(stage, arguments, base, out) | ({} if replay is None else {"replay": replay})
     for name in ("alignment_weight", "alignment_layer"):  # of alignments that the new text lacks
         train.pop(name, None)
-    if stage.direction == "back":  # from nothing: RUN's base is of the other direction, and parts of a random network stay free
+    if (
+        stage.direction == "back"
+    ):  # from nothing: RUN's base is of the other direction, and parts of a random network stay free
         train |= {"start": None, "freeze": [], "lora": None, "layer_decay": 1.0}
         values["text"]["grow"] = None
     elif arguments.from_run:
@@ -50,6 +54,12 @@ def refuse_training_back(base: BaseRun, stages: Sequence[Stage], arguments: Impr
         f"{base.path}: it was fine-tuned from {base.settings.train.start}, and {places[0]} would have to learn the other direction "
         f"from its text alone; {fix}"
     )
+
+
+def _holds_out(base: BaseRun) -> bool:
+    """Whether RUN was validated on pairs of its training files. Which ones depends on the files and on data.max_length."""
+    data = base.settings.data
+    return bool(data.training_corpora) and data.valid_src is None and data.valid_pairs is None
 
 
 def _own_sets(stage: TrainStage, arguments: ImproveArguments) -> tuple[str, ...]:

@@ -64,8 +64,9 @@ def write_texts(
         own_corpora = [corpus for corpus in inputs.corpora if corpus.share is None]  # what RUN replayed was its base's
         for number, corpus in enumerate(own_corpora, 1):
             name = "train" if number == 1 else f"train-{number}"
-            pairs = list(_usable(corpus.pairs(), held_out))
-            _write(staging, name, pairs)
+            written = [(_line(pair[0]), _line(pair[1])) for pair in corpus.pairs() if _pair_key(pair) not in held_out]
+            _write(staging, name, written)
+            pairs = [pair for pair in written if _is_usable(pair)]
             rows.append({"name": name, "pairs": len(pairs), "weight": corpus.weight})
             if own:
                 for side, lines in enumerate(read):
@@ -121,7 +122,7 @@ def real_corpora(text: Path) -> list[RealCorpus]:
 def real_pairs(text: Path) -> Iterator[Pair]:
     """All of the run's own pairs."""
     for corpus in real_corpora(text):
-        yield from read_sides(corpus.file(text, "src"), corpus.file(text, "tgt"))
+        yield from filter(_is_usable, read_sides(corpus.file(text, "src"), corpus.file(text, "tgt")))
 
 
 def read_sides(source: Path, target: Path) -> list[Pair]:
@@ -134,11 +135,9 @@ def read_lines(path: Path) -> list[str]:
     return path.read_bytes().decode("utf-8").split("\n")[:-1]  # at no other mark, such as a carriage return
 
 
-def _usable(pairs: Iterable[Pair], held_out: frozenset[Pair]) -> Iterator[Pair]:
-    for pair in pairs:
-        source, target = _line(pair[0]), _line(pair[1])
-        if source.strip() and target.strip() and _pair_key(pair) not in held_out:
-            yield source, target
+def _is_usable(pair: Pair) -> bool:
+    """Whether both sides have text. Other pairs stay in the files, since the vocabulary is learned from them too, as that of RUN was."""
+    return bool(pair[0].strip() and pair[1].strip())
 
 
 def _new_sentences(
