@@ -293,11 +293,13 @@ def test_runs_of_other_kinds(command: Callable[..., Any], small_run: Path, tmp_p
         shutil.copytree(small_run, tmp_path / name)
         path = tmp_path / name / "config.json"
         path.write_text(json.dumps(merged(json.loads(path.read_text(encoding="utf-8")), changes)), encoding="utf-8")
-        return complaint(command("improve", tmp_path / name, "--out", tmp_path / "out"))
+        return complaint(command("improve", tmp_path / name, "--out", tmp_path / "out", "--dry-run"))
 
     assert "its task is to generate, and only translators are improved" in refused("writer", {"task": "generate"})
     several = refused("both", {"data": {"both": True}})
     assert "a run of 2 directions (fr-en, en-fr); give a run of one direction" in several
+    tuned = refused("tuned", {"train": {"start": str(small_run)}})
+    assert "give a model from target to source with --reverse DIR" in tuned
     piped = refused("piped", {"data": {"pairs": "-"}})
     assert "its text came from standard input and cannot be read again" in piped
 
