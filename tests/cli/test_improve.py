@@ -3,6 +3,7 @@
 Most models are trained by a stand-in that leaves a copy of a finished run. One test trains them.
 """
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -12,15 +13,18 @@ from typing import Any
 import pytest
 
 import regard
+from regard.bundle.locate import find_bundle
 from regard.cli.improving import PLAN, Improver, improver
 from regard.data.pocket.corpus import pocket_split
 from regard.errors import RegardError
 from regard.settings import merged
 from regard.tasks.fine_tuning import run_settings
+from regard.tasks.improve import base_run
 from regard.tasks.improve.arguments import ImproveArguments, JudgingArguments
 from regard.tasks.improve.plan import RESULT, TrainStage
 from regard.tasks.improve.run_settings import settings_of
 from regard.tasks.improve.texts import read_lines, read_sides
+from regard.tasks.translate.directions import DirectionConfig
 
 LENIENT = ("unfinished", "repetition", "ratio", "copy", "language", "encoding", "length", "near-duplicate")
 JUDGING = JudgingArguments(beam=1, resamples=20)
@@ -139,6 +143,28 @@ def test_the_texts_hold_out_what_is_tested_on(call: Callable[..., Improver], sma
     assert read_lines(text / "read.src") == [french for french, _ in train]
     assert [one.name for one in result.texts] == ["validation", "other"]  # and not test
     assert len(read_lines(tmp_path / "out/judged/other.RUN.txt")) == 1
+
+
+def test_held_out_text_that_comes_too_late_is_refused(
+    call: Callable[..., Improver], small_run: Path, tmp_path: Path
+) -> None:
+    english = [pair.english for pair in pocket_split(train=30, valid=0, test=0, seed=5).train]
+    (tmp_path / "mono.en").write_text("".join(f"{line}\n" for line in english), encoding="utf-8")
+    (tmp_path / "other.fr").write_text("le chat\n", encoding="utf-8")
+    (tmp_path / "other.en").write_text(f"{english[1]}\n", encoding="utf-8")
+    files = {"other_src": str(tmp_path / "other.fr"), "other_ref": str(tmp_path / "other.en")}
+    late = JUDGING.model_copy(update=files)
+    for name, more in (("mono", {"mono_tgt": str(tmp_path / "mono.en")}), ("own", {})):
+        with pytest.raises(KeyboardInterrupt):
+            call(name, **more).run(StandIn(small_run), stopping_at(2))
+        call(name, **more).refuse_changes()
+    with pytest.raises(RegardError, match=r"--other-src: this text was not left out of --mono-.*another --out"):
+        call("mono", late, mono_tgt=str(tmp_path / "mono.en")).refuse_changes()
+    call("own", late).refuse_changes()  # nothing was read that it could have been left out of
+    with pytest.raises(KeyboardInterrupt):
+        call("early", late, mono_tgt=str(tmp_path / "mono.en")).run(StandIn(small_run), stopping_at(2))
+    call("early", late, mono_tgt=str(tmp_path / "mono.en")).refuse_changes()
+    call("early", mono_tgt=str(tmp_path / "mono.en")).refuse_changes()
 
 
 def test_the_settings_of_each_model(call: Callable[..., Improver], small_run: Path, tmp_path: Path) -> None:
@@ -267,13 +293,24 @@ def test_runs_of_other_kinds(command: Callable[..., Any], small_run: Path, tmp_p
         shutil.copytree(small_run, tmp_path / name)
         path = tmp_path / name / "config.json"
         path.write_text(json.dumps(merged(json.loads(path.read_text(encoding="utf-8")), changes)), encoding="utf-8")
-        return complaint(command("improve", tmp_path / name, "--out", tmp_path / "out"))
+        return complaint(command("improve", tmp_path / name, "--out", tmp_path / "out", "--dry-run"))
 
     assert "its task is to generate, and only translators are improved" in refused("writer", {"task": "generate"})
     several = refused("both", {"data": {"both": True}})
     assert "a run of 2 directions (fr-en, en-fr); give a run of one direction" in several
+    tuned = refused("tuned", {"train": {"start": str(small_run)}})
+    assert "give a model from target to source with --reverse DIR" in tuned
     piped = refused("piped", {"data": {"pairs": "-"}})
     assert "its text came from standard input and cannot be read again" in piped
+
+
+def test_a_run_from_a_base_of_several_directions(small_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = base_run.open_bundle(find_bundle(small_run), verify=False)
+    directions = (DirectionConfig(source="fr", target="en"), DirectionConfig(source="en", target="fr"))
+    several = dataclasses.replace(opened, config=opened.config.model_copy(update={"directions": directions}))
+    monkeypatch.setattr(base_run, "open_bundle", lambda *_, **__: several)
+    with pytest.raises(RegardError, match=r"its model has several directions \(fr-en, en-fr\); give a run of a model"):
+        base_run.read_base_run(small_run)
 
 
 def test_changed_arguments_are_refused(call: Callable[..., Improver], small_run: Path) -> None:

@@ -50,8 +50,8 @@ from regard.tasks.improve.plan import (
     plan,
     state_of,
 )
-from regard.tasks.improve.run_settings import refuse_own_settings, settings_of
-from regard.tasks.improve.texts import Monolingual, inputs_of, write_texts
+from regard.tasks.improve.run_settings import refuse_own_settings, refuse_training_back, settings_of
+from regard.tasks.improve.texts import Monolingual, inputs_of, refuse_learned_text, write_texts
 from regard.tasks.improve.translations import counts_line, filter_translations
 
 PLAN, TIMES, FORMAT = "plan.json", "times.jsonl", 1
@@ -124,6 +124,7 @@ class Improver:
             raise ConfigError(
                 f"--out {self.out}: begun with other arguments ({'; '.join(changes)}); give the same ones to go on, or another --out"
             )
+        refuse_learned_text(self.out / TEXT, _other(self.judging))
 
     def _carry_out(
         self, stage: TextStage | TrainStage | TranslateStage, train: Trainer, tell: Callable[[str], None]
@@ -228,8 +229,9 @@ def improver(run: Path, arguments: ImproveArguments, judging: JudgingArguments, 
         mono_src=len(mono.source),
         seconds_per_sentence=base.seconds_per_sentence,
     )
-    stored = stored_arguments(arguments, digests)
-    return Improver(base, arguments, judging, out, mono, stored, plan(arguments, facts))
+    stages = plan(arguments, facts)
+    refuse_training_back(base, stages, arguments)
+    return Improver(base, arguments, judging, out, mono, stored_arguments(arguments, digests), stages)
 
 
 def _check_settings(base: BaseRun, arguments: ImproveArguments) -> None:

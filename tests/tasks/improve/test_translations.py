@@ -64,6 +64,16 @@ def test_each_filter_finds_its_fault(tmp_path: Path) -> None:
     assert counts_line(summary).startswith("1 of 9 kept; dropped: unfinished 1, score 1, repetition 1, ")
 
 
+def test_a_line_break_in_a_translation_is_a_space(tmp_path: Path) -> None:
+    french, english = NEW
+    broken = french.replace(" ", "\r", 1).replace(" ", "\u2028", 1).replace(" ", "\r\n", 1)
+    home = written(tmp_path, [row(f"{english}\r", broken)])
+    arguments = ImproveArguments(mono_tgt="x", language_check=False, without=("encoding",))
+    assert filter_translations(BACK, arguments, LANGUAGES, tmp_path)["kept"] == 1
+    assert (home / "kept.src").read_bytes() == f"{french}\n".encode()
+    assert (home / "kept.tgt").read_bytes() == f"{english}\n".encode()
+
+
 def test_filters_can_be_left_out(tmp_path: Path) -> None:
     written(tmp_path, [FAULTS[name] for name in ("unfinished", "score", "repetition", "copy", "language")])
     without = ("unfinished", "repetition", "copy", "ratio", "near-duplicate", "duplicate")

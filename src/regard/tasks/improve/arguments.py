@@ -86,6 +86,8 @@ class ImproveArguments(Settings):
             raise ValueError(
                 f"ensemble = {self.ensemble}: it translates forward, and nothing is; give --mono-src, or --own-text"
             )
+        if self.ensemble and self.seeds > 1:
+            raise ValueError(f"ensemble = {self.ensemble} and seeds = {self.seeds} exclude each other; leave one out")
         if self.reverse is not None and not self.translates_back:
             raise ValueError(
                 f"reverse = {self.reverse!r}: nothing is translated back; give --mono-tgt, or leave it out"

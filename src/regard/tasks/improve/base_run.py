@@ -71,6 +71,11 @@ def read_base_run(path: Path) -> BaseRun:
     known = languages(settings.data)
     opened = open_bundle(bundle, verify=False).config
     if isinstance(opened, TranslateBundle):
+        if opened.directions:
+            names = ", ".join(direction_name(one.pair) for one in opened.directions)
+            raise BundleError(
+                f"{path}: its model has several directions ({names}); give a run of a model of one direction"
+            )
         known = (opened.languages.source or known[0], opened.languages.target or known[1])
     return BaseRun(
         path=path,

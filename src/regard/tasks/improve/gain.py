@@ -4,7 +4,6 @@ Perplexities can be compared although the models have vocabularies of their own:
 number of RUN's tokens.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from regard.settings import Record, read_json
 from regard.tasks.improve.arguments import JudgingArguments
 from regard.tasks.improve.base_run import BaseRun
 from regard.tasks.improve.plan import RESULT
-from regard.tasks.improve.texts import inputs_of, read_sides
+from regard.tasks.improve.texts import digest_of_pairs, inputs_of, read_sides
 from regard.tasks.load import load_translator
 
 NAMES = ("bleu", "chrf")
@@ -155,11 +154,7 @@ def held_out_texts(base: BaseRun, judging: JudgingArguments, valid: tuple[Path, 
 
 def digest_of_texts(texts: Sequence[HeldOut]) -> str:
     """A hash of held-out texts."""
-    digest = hashlib.sha256()
-    for text in texts:
-        for pair in (("", text.name), *text.pairs):
-            digest.update("\t".join(pair).encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()
+    return digest_of_pairs(pair for text in texts for pair in (("", text.name), *text.pairs))
 
 
 def other_pairs(source: str, reference: str) -> list[Pair]:

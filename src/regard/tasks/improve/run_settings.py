@@ -1,5 +1,6 @@
 """The settings of the runs that `regard improve` trains: those of RUN, with other text, seeds and limits."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from regard.errors import ConfigError, DataError
 from regard.settings import override, read_json
 from regard.tasks.improve.arguments import ImproveArguments
 from regard.tasks.improve.base_run import BaseRun
-from regard.tasks.improve.plan import SUMMARY, TEXT, TrainStage
+from regard.tasks.improve.plan import REVERSE, SUMMARY, TEXT, Stage, TrainStage
 from regard.tasks.improve.texts import SIDES, real_corpora
 from regard.training.config import FINE_TUNING
 
@@ -22,17 +23,43 @@ def settings_of(stage: TrainStage, arguments: ImproveArguments, base: BaseRun, o
     train |= {"seed": stage.seed, "max_steps": stage.steps, "max_epochs": None, "minutes": None}
     if stage.limited:
         train |= {"max_steps": None, "minutes": stage.minutes}
-    if stage.direction == "forward" and not stage.improved:  # RUN with another seed: the same text and vocabulary
+    again = stage.direction == "forward" and not stage.improved  # RUN with another seed: the same text and vocabulary
+    if again and not _holds_out(base):
         values["data"] |= {"test_src": None, "test_tgt": None}
         return override(values, _own_sets(stage, arguments))
-    values["data"] = _data(stage, arguments, base, out)
+    replay = values["data"]["replay"] if again else None
+    values["data"] = _data(stage, arguments, base, out) | ({} if replay is None else {"replay": replay})
     for name in ("alignment_weight", "alignment_layer"):  # of alignments that the new text lacks
         train.pop(name, None)
-    if stage.direction == "back":
-        train["start"] = None  # of the other direction
+    if (
+        stage.direction == "back"
+    ):  # from nothing: RUN's base is of the other direction, and parts of a random network stay free
+        train |= {"start": None, "freeze": [], "lora": None, "layer_decay": 1.0}
+        values["text"]["grow"] = None
     elif arguments.from_run:
         train |= {"start": str(base.path.resolve()), "learning_rate": WARM_RATE * train["learning_rate"], **FINE_TUNING}
     return override(values, _own_sets(stage, arguments))
+
+
+def refuse_training_back(base: BaseRun, stages: Sequence[Stage], arguments: ImproveArguments) -> None:
+    """Refuse to train a model from target to source with the settings of a fine-tuned run, which has no base in that direction."""
+    places = [stage.place for stage in stages if isinstance(stage, TrainStage) and stage.direction == "back"]
+    if base.settings.train.start is None or not places:
+        return
+    if places[0] == REVERSE:
+        fix = "give a model from target to source with --reverse DIR"
+    else:
+        fix = f"leave out {'--seeds' if arguments.seeds > 1 else '--rounds'}"
+    raise ConfigError(
+        f"{base.path}: it was fine-tuned from {base.settings.train.start}, and {places[0]} would have to learn the other direction "
+        f"from its text alone; {fix}"
+    )
+
+
+def _holds_out(base: BaseRun) -> bool:
+    """Whether RUN was validated on pairs of its training files. Which ones depends on the files and on data.max_length."""
+    data = base.settings.data
+    return bool(data.training_corpora) and data.valid_src is None and data.valid_pairs is None
 
 
 def _own_sets(stage: TrainStage, arguments: ImproveArguments) -> tuple[str, ...]:

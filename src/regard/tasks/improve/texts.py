@@ -6,6 +6,7 @@
 ones out and is judged on the same ones. Other text loses the sentences that validate or test.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +16,17 @@ from regard.data.config import PairData, languages
 from regard.data.directed_inputs import with_languages
 from regard.data.inputs import Inputs, open_inputs
 from regard.data.readers import Pair
-from regard.errors import DataError
+from regard.errors import ConfigError, DataError
 from regard.files import to_json, whole_directory, write_whole
 from regard.settings import read_json
 from regard.tasks.improve.base_run import BaseRun
 from regard.tasks.improve.plan import SUMMARY
 from regard.tasks.translate.validation import validation_pairs
+from regard.text.normalise import normalise
 
 SIDES = ("src", "tgt")
+OTHER = "held_out_sha256"
+"""The key of summary.json that tells which further held-out pairs the other text has lost."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,16 @@ def write_texts(
     inputs = inputs_of(base.settings.data)
     sources, references, _ = validation_pairs(base.path)
     valid = list(zip(sources, references, strict=True))
-    held_out = frozenset(valid) if inputs.validation is None else frozenset()
+    held_out = frozenset(map(_pair_key, valid)) if inputs.validation is None else frozenset()
     tested = [*valid, *(inputs.test_pairs or ()), *other]
     with whole_directory(place) as staging:
         rows, read = [], [[], []]  # type: tuple[list[dict[str, Any]], list[list[str]]]
-        for number, corpus in enumerate(inputs.corpora, 1):
+        own_corpora = [corpus for corpus in inputs.corpora if corpus.share is None]  # what RUN replayed was its base's
+        for number, corpus in enumerate(own_corpora, 1):
             name = "train" if number == 1 else f"train-{number}"
-            pairs = list(_usable(corpus.pairs(), held_out))
-            _write(staging, name, pairs)
+            written = [(_line(pair[0]), _line(pair[1])) for pair in corpus.pairs() if _pair_key(pair) not in held_out]
+            _write(staging, name, written)
+            pairs = [pair for pair in written if _is_usable(pair)]
             rows.append({"name": name, "pairs": len(pairs), "weight": corpus.weight})
             if own:
                 for side, lines in enumerate(read):
@@ -69,13 +75,34 @@ def write_texts(
         counts: dict[str, Any] = {}
         for side, name in enumerate(SIDES):
             given = (mono.source, mono.target)[side]
-            kept, counts[name] = _new_sentences(given, {_line(pair[side]) for pair in tested}, read[side])
+            kept, counts[name] = _new_sentences(given, [pair[side] for pair in tested], read[side])
             write_whole(staging / f"read.{name}", _joined([*read[side], *kept]))
         if not sum(row["pairs"] for row in rows):
             raise DataError(f"{base.path}: no pairs left of its training text; give a run whose text has some")
-        summary = {"corpora": rows, "valid": len(valid), "other_text": counts}
+        summary = {"corpora": rows, "valid": len(valid), "other_text": counts, OTHER: digest_of_pairs(other)}
         write_whole(staging / SUMMARY, to_json(summary))
     return summary
+
+
+def digest_of_pairs(pairs: Iterable[Pair]) -> str:
+    """A hash of pairs."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update("\t".join(pair).encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def refuse_learned_text(place: Path, other: Sequence[Pair]) -> None:
+    """Refuse held-out pairs that the other text has not lost, when the stage was written by an earlier call."""
+    if not other or not (place / SUMMARY).exists():
+        return
+    summary = read_json(place / SUMMARY)
+    if summary.get(OTHER) == digest_of_pairs(other) or not any(row["read"] for row in summary["other_text"].values()):
+        return
+    raise ConfigError(
+        f"--other-src: this text was not left out of --mono-.. when {place} was written, so models may have learned from it; "
+        "give the text of the first call, or another --out"
+    )
 
 
 def inputs_of(data: PairData) -> Inputs:
@@ -95,40 +122,45 @@ def real_corpora(text: Path) -> list[RealCorpus]:
 def real_pairs(text: Path) -> Iterator[Pair]:
     """All of the run's own pairs."""
     for corpus in real_corpora(text):
-        yield from read_sides(corpus.file(text, "src"), corpus.file(text, "tgt"))
+        yield from filter(_is_usable, read_sides(corpus.file(text, "src"), corpus.file(text, "tgt")))
 
 
 def read_sides(source: Path, target: Path) -> list[Pair]:
     """The pairs of two files that a stage has written."""
-    sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
-    return list(zip(*sides, strict=True))
+    return list(zip(read_lines(source), read_lines(target), strict=True))
 
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a file that a stage has written."""
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+    return path.read_bytes().decode("utf-8").split("\n")[:-1]  # at no other mark, such as a carriage return
 
 
-def _usable(pairs: Iterable[Pair], held_out: frozenset[Pair]) -> Iterator[Pair]:
-    for pair in pairs:
-        source, target = _line(pair[0]), _line(pair[1])
-        if source.strip() and target.strip() and pair not in held_out:
-            yield source, target
+def _is_usable(pair: Pair) -> bool:
+    """Whether both sides have text. Other pairs stay in the files, since the vocabulary is learned from them too, as that of RUN was."""
+    return bool(pair[0].strip() and pair[1].strip())
 
 
-def _new_sentences(sentences: Sequence[str], tested: set[str], own: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-    """The sentences that are neither tested on nor there before, and how many were left out."""
-    seen, kept = set(own), []
+def _new_sentences(
+    sentences: Sequence[str], tested: Sequence[str], own: Sequence[str]
+) -> tuple[list[str], dict[str, int]]:
+    """The sentences that are neither tested on nor there before, and how many were left out. Compared as models read them."""
+    held_out, seen, kept = set(map(normalise, tested)), set(map(normalise, own)), []  # type: set[str], set[str], list[str]
     counts = {"read": len(sentences), "held_out": 0, "repeated": 0}
     for sentence in map(_line, sentences):
-        if sentence in tested:
+        key = normalise(sentence)
+        if key in held_out:
             counts["held_out"] += 1
-        elif sentence in seen:
+        elif key in seen:
             counts["repeated"] += 1
         else:
-            seen.add(sentence)
+            seen.add(key)
             kept.append(sentence)
     return kept, {**counts, "kept": len(kept)}
+
+
+def _pair_key(pair: Pair) -> Pair:
+    """The pair as models read it: other spaces and another Unicode form are no other pair."""
+    return normalise(pair[0]), normalise(pair[1])
 
 
 def _line(text: str) -> str:

@@ -109,7 +109,7 @@ def _own_reason(row: Written, arguments: ImproveArguments) -> Reason | None:
 
 def _pair(row: Written, stage: TranslateStage) -> Pair:
     """The pair in the order of RUN, each side as one line."""
-    sides = tuple(" ".join(text.split("\n")).strip() for text in (row.source, row.translation))
+    sides = tuple(" ".join(text.splitlines()).strip() for text in (row.source, row.translation))
     return (sides[0], sides[1]) if stage.direction == "forward" else (sides[1], sides[0])
 
 
