@@ -158,5 +158,7 @@ def _of_shares(
 ) -> Float[Tensor, "n S"]:
     """The gradient in c: -w (1 - r) / c of the slots. The target's part goes to the slot that holds it."""
     own = moved[:-1] + moved[-1:].masked_fill(slots[:-1] != slots[-1:], 0.0)
-    pointless = empty.T | (share[:-1] < torch.finfo(share.dtype).tiny)  # a subnormal share: its gradient would be infinite
+    pointless = empty.T | (
+        share[:-1] < torch.finfo(share.dtype).tiny
+    )  # a subnormal share: its gradient would be infinite
     return (-own / share[:-1]).masked_fill_(pointless, 0.0).T
