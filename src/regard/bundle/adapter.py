@@ -30,7 +30,7 @@ _Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class Adapter(Record):
-    """What an adapter bundle says of itself and of its base."""
+    """The record of an adapter bundle: its own settings and its base."""
 
     base: str
     """The run or bundle that it was trained from, as `train.start` had it."""

@@ -43,7 +43,7 @@ class Corrupter(Protocol):
 
 @dataclass(frozen=True)
 class Pieces:
-    """What the corrupters know of a vocabulary."""
+    """The part of a vocabulary that corrupters need."""
 
     mask: int
     """The id of the mask; -1: there is none."""

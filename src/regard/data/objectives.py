@@ -38,11 +38,11 @@ class ObjectiveConfig(Settings):
         return ReservedConfig()
 
     def complaint(self, reserved: Reserved, longest: int) -> str | None:
-        """What a vocabulary lacks, and the fix; None: nothing."""
+        """A message on pieces that a vocabulary lacks, with the fix; None: it lacks nothing."""
         return None
 
     def corrupter(self, vocabulary: "Vocabulary") -> "Corrupter":
-        """What corrupts the texts."""
+        """The corrupter of the texts."""
         raise NotImplementedError
 
 

@@ -166,7 +166,7 @@ def _outputs(model: Translator, captured: CapturedPass, token_logprobs: torch.Te
 def _mixing(
     model: Translator, captured: CapturedPass, source_ids: list[int], target_ids: list[int]
 ) -> list[LayerMixing]:
-    """What each layer mixes, if a layer has no attention weights."""
+    """The mixing of each layer, if a layer has no attention weights."""
     stacks = mixers_of(model.network, None if model.bundle is None else model.bundle.config.model)
     weighted = {stack: weighted_layers(captured.probe, stack, len(names)) for stack, names in stacks.items()}
     if all(len(weighted[stack]) == len(names) for stack, names in stacks.items()):

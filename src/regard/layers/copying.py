@@ -89,7 +89,7 @@ class CopyHead(nn.Module):
         return torch.cat([hidden.to(dtype), gate.to(dtype), shares, pieces], dim=-1)
 
     def parts(self, rows: Float[Tensor, "*rows R"]) -> CopiedRows:
-        """What `rows` joined."""
+        """The parts that `rows` joined."""
         width = self.width
         shares, pieces = rows[..., width + 1 :].chunk(2, dim=-1)
         return CopiedRows(rows[..., :width], rows[..., width], shares, pieces.long())

@@ -191,7 +191,7 @@ class EncoderDecoder(Trainable):
     def copied_source(
         self, source: Num[Tensor, "B *source"], states: Float[Tensor, "B S W"], mask: Float[Tensor, "B 1 1 S"]
     ) -> CopiedSource | None:
-        """What may be copied from a source, from the encoder's states; None: the network does not copy."""
+        """The pieces of a source that may be copied, with their keys; None: the network does not copy."""
         return None if self.copying is None else self.copying.source(states, source, mask, self.target_pad)
 
     def with_copies(

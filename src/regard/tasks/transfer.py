@@ -155,7 +155,7 @@ class Transfer:
                 _fill_rows(state[name], stored[source], rows)
 
     def notes(self) -> Iterator[str]:
-        """What is taken, new and left out, for the user."""
+        """Notes for the user: taken, new and left out."""
         config, ours = self.base.config, self._ours
         yield f"it starts from {self.base.directory}, a model for task {config.task!r}"
         size = sum(ours.tensors[name][0].numel() for name in self.taken)

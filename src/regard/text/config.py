@@ -35,7 +35,7 @@ class OneTextConfig(Settings):
     reserved: ReservedConfig = ReservedConfig()
 
     def key(self, *unused: str) -> dict[str, Any]:
-        """What tells one encoding of a text from another. `unused`: settings that the caller does not use."""
+        """A key that tells one encoding of a text from another. `unused`: settings that the caller does not use."""
         nothing = [*(() if self.reserved.names else ("reserved",)), *(() if self.grow is not None else ("grow",))]
         growth = {} if self.grow is None else {"growth": GROWTH}
         return {**self.model_dump(mode="json", exclude={*unused, *nothing}), **growth}

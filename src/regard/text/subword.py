@@ -157,7 +157,7 @@ def learn_subword(config: OneTextConfig, words: Mapping[str, int], lines: Iterab
 
 
 def _names(reserved: Sequence[str]) -> re.Pattern[str]:
-    """What no learned piece may equal: the fixed pieces and the reserved ones."""
+    """The fixed and the reserved pieces, which no learned piece may equal."""
     return re.compile("|".join([FIXED_NAMES.pattern, *map(re.escape, sorted(reserved, key=len, reverse=True))]))
 
 

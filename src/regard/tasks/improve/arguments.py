@@ -22,7 +22,7 @@ OWN_FILTERS = {
 
 
 class ImproveArguments(Settings):
-    """What `regard improve` is asked to do."""
+    """The arguments of `regard improve` that decide what is trained."""
 
     mono_tgt: str | None = None
     """Text in the target language, one sentence a line, which is translated back."""
@@ -117,7 +117,7 @@ class ImproveArguments(Settings):
 
 
 class JudgingArguments(Settings):
-    """What the improved model is compared with RUN on. It may change from call to call."""
+    """The text on which the improved model is compared with RUN. It may change from call to call."""
 
     other_src: str | None = None
     """Source side of a held-out text of another kind."""

@@ -24,7 +24,7 @@ LEAST_TRAINING = 0.5  # share of --minutes that is left for training, however lo
 
 @dataclass(frozen=True)
 class Facts:
-    """What the plan needs to know of RUN and of the texts."""
+    """The facts on RUN and on the texts that the plan needs."""
 
     steps: int
     """Steps that RUN has made."""

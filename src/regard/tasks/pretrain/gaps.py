@@ -93,7 +93,7 @@ def check_loaded(bundle: OpenBundle) -> None:
 
 
 def spans_of(written: Sequence[int], sentinels: Sequence[int]) -> Mapping[int, list[int]]:
-    """What an output says of each sentinel: the tokens behind its first occurrence, up to the next sentinel."""
+    """The tokens of an output for each sentinel: those behind its first occurrence, up to the next sentinel."""
     spans: dict[int, list[int]] = {}
     current: list[int] = []
     known = set(sentinels)
