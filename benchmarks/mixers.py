@@ -7,7 +7,8 @@
     python benchmarks/mixers.py --out mixers --table
 
 A cell is a run of `regard.train` with the settings of the task's recipe, another `model.mixer`, and as many steps, or with `--minutes` as
-many minutes of training (give those a core of their own: `taskset -c 0 python benchmarks/mixers.py ..`). The inner width of the
+many minutes of training: processor minutes, so that cells are equal on a busy machine too. Give them one thread
+(`OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/mixers.py ..`). The inner width of the
 feed-forward networks makes up for mixers with more or fewer weights than attention, except in translation. A run goes on where it was cut
 off, and its result is one JSON file in `--out`. Scores are those of validation data: nothing here reads a test set. In translation the
 mixer is that of the encoder; the decoder keeps attention. `marks` is generated: texts of 8,192 words with a mark near either end, which
@@ -18,9 +19,11 @@ import argparse
 import json
 import math
 import resource
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import regard
 from regard.data.recall import marked_lines
@@ -128,7 +131,9 @@ def cell(task: str, mixer: str, budget: Values, directory: Path, files: dict[str
     quarter = max(1, STEPS[task] // 4)
     train = {**values["train"], "max_steps": None, "validate_every": quarter, "save_every": quarter}
     values = {**values, "train": train | budget | EQUAL}
-    run = regard.train(values, directory, progress=True)
+    # the clock of the training loop is the processor's, so that another process on the core does not shorten a cell
+    with patch.object(time, "perf_counter", time.process_time):
+        run = regard.train(values, directory, progress=True)
     assert run.metrics is not None, "interrupted: the same command goes on with it"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {
@@ -155,7 +160,7 @@ def table(cells: list[Values]) -> str:
             "",
             f"{task}, {SCORES[task]}:",
             "",
-            "| mixer | weights | steps | minutes | score |",
+            "| mixer | weights | steps | processor minutes | score |",
             "| --- | --- | --- | --- | --- |",
         ]
         rows.sort(key=lambda row: MIXERS.index(row["mixer"]))

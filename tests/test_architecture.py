@@ -39,9 +39,22 @@ ROOMS["tasks"] = {*ROOMS}
 ROOMS["explain"] = {*ROOMS}
 ROOMS["lab"] = {*ROOMS}
 ROOMS["interop"] = {*ROOMS} - {"explain", "lab"}
+ROOMS["documents"] = {"text"}
+ROOMS["serve"] = {*ROOMS} - {"lab"}
 ROOMS["cli"] = {*ROOMS, "api"}
-WITHOUT_TORCH = {"text", "metrics"}
-HEAVY = {"torch", "ctranslate2", "numpy", "sentencepiece", "sacrebleu", "safetensors", "matplotlib", "cvxpy"}
+WITHOUT_TORCH = {"text", "metrics", "documents"}
+HEAVY = {
+    "torch",
+    "ctranslate2",
+    "numpy",
+    "sentencepiece",
+    "sacrebleu",
+    "safetensors",
+    "matplotlib",
+    "cvxpy",
+    "lxml",
+    "markdown_it",
+}
 
 
 def files(room: str) -> list[Path]:

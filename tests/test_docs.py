@@ -13,7 +13,7 @@ import pytest
 
 from documented import POCKET, ROOT, SMALL, Block, blocks, check_program, programs, shell, write_pairs
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "tasks").glob("*.md"))]
 CHECKED_ONLY = {"explain.md"}  # its commands are run by tests/cli/test_explain.py, on models that fit them
 COMMANDS = [block for page in PAGES for block in blocks(page) if block.language == "sh"]
 RUN = [block for block in COMMANDS if not block.mark and block.page not in CHECKED_ONLY]
@@ -64,7 +64,7 @@ def test_every_page_with_commands_is_read() -> None:
 @pytest.mark.parametrize("block", COMMANDS, ids=number_of)
 def test_verbs_flags_and_files_exist(block: Block) -> None:
     called = list(programs(block.text))
-    assert called
+    assert called or block.mark == "test: curl"  # of a server that runs
     for words in called:
         check_program(words)
 

@@ -51,6 +51,10 @@ WORKS = [
     "translate BUNDLE -i a.fr --shortlist",
     "precision BUNDLE --src a.fr --ref a.en",
     "translate BUNDLE -i a.fr --precision auto",
+    "translate BUNDLE -i a.fr --align",
+    "translate BUNDLE -i marked.html --format auto",
+    "evaluate BUNDLE --src a.fr --ref a.en --gold-align gold",
+    "align BUNDLE --src a.fr --tgt a.en",
     "info BUNDLE",
     "ls RUNS",
     "compare RUNS/translate-transformer RUNS/translate-recurrent",
@@ -75,11 +79,11 @@ NEEDS = [
     "score RUNS/generate-recurrent --text a.en",
     "evaluate RUNS/classify-transformer --data labelled.tsv",
     "evaluate RUNS/generate-transformer --text a.en",
-    "evaluate BUNDLE --src a.fr --ref a.en --gold-align gold",
-    "align BUNDLE --src a.fr --tgt a.en",
+    "align BUNDLE --src a.fr --tgt a.en --method norm",
     "explain BUNDLE x",
     "explain RUNS/classify-bag x",
-    "translate BUNDLE -i a.fr --align",
+    "translate BUNDLE -i a.fr --align --align-method norm",
+    "translate BUNDLE -i marked.html --format html --align-method zeroing",
     "translate BUNDLE -i a.fr --sample",
     "translate BUNDLE -i a.fr --with-prefix",
     "translate BUNDLE -i a.fr --engine torch",
@@ -96,8 +100,8 @@ NEEDS = [
     "push BUNDLE owner/name",
     "pull owner/name made",
 ]
-ELSEWHERE = {"caption", "fill", "forecast"}
-"""Their bundles cannot be made quickly; what loads them is what loads a classifier."""
+ELSEWHERE = {"caption", "fill", "forecast", "serve", "studio"}
+"""Bundles of the first three cannot be made quickly; what loads them is what loads a classifier. Servers do not end: `tests/serve/`."""
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +109,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle, and two files of pairs."""
     home = tmp_path_factory.mktemp("base")
     random_bundle(home / "BUNDLE")
+    random_bundle(home / "DEEP", decoder_layers=2)  # aligned by the mean of all layers, which CTranslate2 does not show
     for name, lines in (
         ("a.fr", [pair.french for pair in SPLIT.test[:9]]),
         ("a.en", [pair.english for pair in SPLIT.test[:9]]),
         ("labelled.tsv", ["a fine film\tgood", "a dull film\tbad"]),
         ("gold", ["0-0"] * 9),
+        ("marked.html", ["<p>Le <b>chat</b> noir dort.</p>"]),
     ):
         (home / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return home
@@ -146,8 +152,17 @@ def test_every_verb_is_among_them() -> None:
     assert {command.name for command in app.registered_commands} == verbs - {"data"} | ELSEWHERE
 
 
-def test_json_without_alignment(home: Path) -> None:
+def test_json_with_the_alignment_of_one_layer(home: Path) -> None:
     [(code, out, err)] = without_torch(["translate BUNDLE -i a.fr --json"], home)
+    assert (code, err) == (0, "")
+    translator = load_translator(home / "BUNDLE", engine="torch")
+    lines = (home / "a.fr").read_text(encoding="utf-8").splitlines()
+    links = [[list(link) for link in one.alignment] for one in translator.translate(lines)]
+    assert [json.loads(line)["alignment"] for line in out.splitlines()] == links
+
+
+def test_json_without_alignment(home: Path) -> None:
+    [(code, out, err)] = without_torch(["translate DEEP -i a.fr --json"], home)
     assert code == 0
     assert err == f"note: alignment is null: word alignment needs torch, which is not installed; {COMMAND}\n"
     records = [json.loads(line) for line in out.splitlines()]
@@ -172,10 +187,13 @@ def test_the_python_api(home: Path) -> None:
     program = f"""{BLOCKED}
 import regard
 from regard.errors import RegardError
+from regard.search.options import SearchOptions
 translator = regard.load("BUNDLE")
 [first, _] = translator.translate(["je suis étudiant", "tu es professeur"], beam=2)
 assert isinstance(first.text, str)
+assert first.alignment and translator.align(["je suis"], ["I am"])[0].links
 assert translator.score(["je suis"], ["I am"])[0].logprob < 0
+deep = regard.load("DEEP")
 for refused in (
     lambda: regard.load({str(RUNS / "classify-bag")!r}),
     lambda: regard.load({str(RUNS / "translate-recurrent")!r}),
@@ -183,12 +201,12 @@ for refused in (
     lambda: regard.load_ensemble(["BUNDLE", "BUNDLE"]),
     lambda: regard.export("BUNDLE", "made", "hf"),
     lambda: regard.import_model("BUNDLE", "made"),
-    lambda: first.alignment,
-    lambda: translator.align(["je suis"], ["I am"]),
+    lambda: deep.translate(["je suis"])[0].alignment,
+    lambda: deep.align(["je suis"], ["I am"]),
     lambda: translator.explain("je suis"),
     lambda: translator.translate(["je suis"], sample=True),
     lambda: translator.translate(["je suis"], prefixes=["I"]),
-    lambda: translator.watch_beam("je suis", lambda step: None),
+    lambda: translator.watch("je suis", lambda step: None, SearchOptions()),
 ):
     try:
         refused()

@@ -72,6 +72,10 @@ class DataError(RegardError):
     """A corpus that is missing, empty, unequal, or not UTF-8."""
 
 
+class DocumentError(RegardError):
+    """A document to translate that is damaged, too large, hostile or of another format."""
+
+
 class TextError(RegardError):
     """A tokeniser that cannot be learned or read."""
 

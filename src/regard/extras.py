@@ -18,9 +18,17 @@ EXTRA_OF = {
     "pyarrow": "parquet",
     "cvxpy": "lab",
     "huggingface_hub": "hub",
+    "rouge_score": "rouge",
+    "lingua": "lingua",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "tensorboard": "tensorboard",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "python_multipart": "serve",
+    "lxml": "documents",
+    "markdown_it": "documents",
 }
 """Module -> the extra in pyproject.toml that installs it."""
 

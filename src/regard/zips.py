@@ -11,8 +11,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from regard.errors import FileError, RegardError
 from regard.files import disk_errors
@@ -95,17 +96,30 @@ def open_zip(path: Path, kind: ZipKind) -> Iterator[Archive]:
     except OSError as error:
         refuse_exhausted(path, error)
         raise kind.error(f"{path}: cannot be read: {error.strerror}") from None
-    with stream:
-        size = _check_directory(path, stream, kind)
-        try:
-            file = zipfile.ZipFile(stream)
-        except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
-            raise kind.error(f"{path}: damaged: not a readable zip file ({error}); {_MEND}") from None
-        with file:
-            entries = [entry for entry in file.infolist() if not entry.is_dir()]
-            archive = Archive(path, file, entries, kind)
-            _check_entries(archive, size)
-            yield archive
+    with stream, _checked(path, stream, kind) as archive:
+        yield archive
+
+
+@contextmanager
+def zip_of_bytes(content: bytes, path: Path, kind: ZipKind) -> Iterator[Archive]:
+    """`open_zip` of a file in memory. path: its name in messages."""
+    with _checked(path, BytesIO(content), kind) as archive:
+        yield archive
+
+
+@contextmanager
+def _checked(path: Path, stream: BinaryIO, kind: ZipKind) -> Iterator[Archive]:
+    """The zip file of a stream, checked."""
+    size = _check_directory(path, stream, kind)
+    try:
+        file = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
+        raise kind.error(f"{path}: damaged: not a readable zip file ({error}); {_MEND}") from None
+    with file:
+        entries = [entry for entry in file.infolist() if not entry.is_dir()]
+        archive = Archive(path, file, entries, kind)
+        _check_entries(archive, size)
+        yield archive
 
 
 def is_zip(path: Path) -> bool:
@@ -117,7 +131,7 @@ def is_zip(path: Path) -> bool:
         return False
 
 
-def _check_directory(path: Path, stream: BufferedReader, kind: ZipKind) -> int:
+def _check_directory(path: Path, stream: BinaryIO, kind: ZipKind) -> int:
     """The size of the file. Refused is a directory of entries that is too large to be read into memory."""
     size = stream.seek(0, 2)
     first = max(0, size - _LONGEST_COMMENT - _END_BYTES - _LOCATOR64_BYTES - _END64_BYTES)

@@ -1,5 +1,6 @@
 """The flags of every search: what goes to stdout is what the API returns, and what is wrong is one line."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -150,3 +151,37 @@ def test_a_folder_for_results_is_made(command, small_run: Path, tmp_path: Path) 
     refused = command("translate", small_run, "-o", tmp_path / "file/out", stdin="je dors\n")
     assert refused.code == 2
     assert refused.err.startswith(f"regard: {tmp_path / 'file/out'}: ")  # the name that was given
+
+
+def test_a_second_model_chooses(command, small_run: Path, tmp_path: Path) -> None:
+    """A counted language model of English lines, as `regard translate --rerank` takes it."""
+    text = tmp_path / "lines.en"
+    text.write_text("i am a student\nhe sleeps\nthe apple is red\n" * 20, encoding="utf-8")
+    counted = ("--task", "generate", "--text", text, "--set", "model.kind=markov", "--set", "text.vocabulary=300")
+    assert command("train", *counted, "--set", "data.documents=line", "--out", tmp_path / "lm").code == 0
+    options = ("--max-length", "8", "--beam", "6")
+    chosen = ("--rerank", tmp_path / "lm", "--rerank-weight", "0.3", "--rerank-among", "6")
+    found = command("translate", small_run, *options, *chosen, "--json", stdin=INPUT)
+    assert (found.code, found.err) == (0, "")
+    own = {name: regard.load(path) for name, path in (("run", small_run), ("lm", tmp_path / "lm"))}
+    for line, text_line in zip(map(json.loads, found.out.splitlines()), LINES, strict=True):
+        if not text_line:
+            assert line["translation"] == ""
+            continue
+        best = []
+        [plain] = own["run"].translate([text_line], beam=6, nbest=6, max_length=8)
+        for one in plain.alternatives:
+            [second] = own["lm"].score([one.text])
+            best.append((one.logprob - 0.3 * second.logprob) / max(1, len(one.tokens)))
+        assert line["score"] == pytest.approx(max(best), abs=1e-3)
+        assert "second_logprob" in line
+    usual = command("translate", small_run, "--rerank", tmp_path / "lm", "--max-length", "8", stdin=INPUT)
+    assert (usual.code, usual.err) == (0, ""), "the usual beam gives as many hypotheses as are compared"
+    for given, message in (
+        (("--rerank-weight", "2"), "--rerank-weight and --rerank-among have no effect without --rerank DIR"),
+        (("--rerank", tmp_path / "nothing"), "nothing"),
+        (("--rerank", tmp_path / "lm", "--beam", "3"), "beam = 3: a beam gives as many hypotheses"),
+        (("--rerank", tmp_path / "lm", "--exact"), "exact chooses by itself"),
+    ):
+        result = command("translate", small_run, *given, stdin=INPUT)
+        assert (result.code, message in result.err, result.err.count("\n")) == (2, True, 1), result.err

@@ -315,7 +315,8 @@ def _labelling() -> Iterator[ModelCase]:
         "gru-one-direction": {"cell": "gru", "bidirectional": False},
         "convolutional": {"encoder": "convolutional", "layers": 1},
     }
-    for pooling, positions in (("mean", "relative"), ("max", "rotary"), ("class", "learned")):
+    poolings = (("mean", "relative"), ("max", "rotary"), ("class", "learned"), ("attention", "sinusoidal"))
+    for pooling, positions in poolings:
         config = ClassifierTransformerConfig(**{**transformer, "pooling": pooling, "positions": positions})
         yield ModelCase(f"classifier-transformer-{pooling}", _labeller(config), frozenset({"labelling", "order"}))
     config = ClassifierTransformerConfig(**{**transformer, "pooling": "class", "pooler": True, "output_bias": True})
@@ -335,6 +336,9 @@ def _labelling() -> Iterator[ModelCase]:
         yield ModelCase(f"classifier-recurrent-{name}", _labeller(config), frozenset({"labelling", "order"}))
         tags = frozenset({"labelling", "tagging", "order"})
         yield ModelCase(f"tagger-recurrent-{name}", _labeller(config, "token"), tags)
+    for pooling in ("mean", "max", "attention"):
+        config = ClassifierRecurrentConfig(**{**narrow, "layers": 1, "pooling": pooling})
+        yield ModelCase(f"classifier-recurrent-{pooling}", _labeller(config), frozenset({"labelling", "order"}))
     bags: dict[str, dict[str, Any]] = {
         "words": {},
         "bigrams-and-openings": {"ngrams": 2, "opening": 2, "buckets": 512, "binary": True},

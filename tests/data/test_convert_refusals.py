@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from regard.data.convert import convert_corpus
-from regard.data.formats import PairFiles, split_files
+from regard.data.formats import PairFiles
+from regard.data.task_formats import split_files
 from regard.errors import ConfigError, DiskError, RegardError
 
 LANGUAGES = ("en", "de")
@@ -115,7 +116,7 @@ def test_what_cannot_be_read_is_one_line_and_writes_nothing(name: str, tmp_path:
     source.mkdir()
     path = make(source)
     for out in ("out.tsv", "out.parquet", "out.zip", "out.tmx"):
-        source_files, output = split_files([str(path), str(tmp_path / out)], None if path.suffix else "tsv", None)
+        source_files, output, _ = split_files([str(path), str(tmp_path / out)], None if path.suffix else "tsv", None)
         with pytest.raises(RegardError, match=message) as caught:
             convert_corpus(source_files, output, LANGUAGES)
         assert "\n" not in str(caught.value)
@@ -147,7 +148,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(
     (tmp_path / "dir").mkdir()
     (tmp_path / "no").mkdir()
     before = sorted(tmp_path.iterdir())
-    source, output = split_files([str(tmp_path / name) for name in names], None, None)
+    source, output, _ = split_files([str(tmp_path / name) for name in names], None, None)
     with pytest.raises(error, match=message):
         convert_corpus(source, output, languages)
     assert sorted(tmp_path.iterdir()) == before
@@ -177,11 +178,11 @@ def test_names_that_are_no_two_corpora(names: list[str], kinds: tuple[str | None
 
 
 def test_names_tell_the_formats() -> None:
-    assert split_files(["a.en.gz", "a.de.gz", "o.parquet"], None, None) == (
+    assert split_files(["a.en.gz", "a.de.gz", "o.parquet"], None, None)[:2] == (
         PairFiles("moses", ("a.en.gz", "a.de.gz")),
         PairFiles("parquet", ("o.parquet",)),
     )
-    assert split_files(["-", "o.txt", "o.ref"], "jsonl", "moses") == (
+    assert split_files(["-", "o.txt", "o.ref"], "jsonl", "moses")[:2] == (
         PairFiles("jsonl", ("-",)),
         PairFiles("moses", ("o.txt", "o.ref")),
     )

@@ -266,10 +266,10 @@ def test_every_pass_over_the_text_is_compared(tmp_path, cache, monkeypatch, late
     files = moses(tmp_path, sentences(50))
     original = getattr(prepare_module, late)
 
-    def changed(*arguments):
+    def changed(*arguments, **options):
         with open(files["tgt"], "r+b") as target:
             target.write(b"h")  # one bit
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(prepare_module, late, changed)
     assert "train.de: its content has changed while it was read" in the_error(files, cache)

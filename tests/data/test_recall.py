@@ -3,21 +3,30 @@
 import numpy as np
 import pytest
 
-from regard.data.recall import BLANK, MARKS, SYMBOLS, UNASKED, VOCABULARY, Recall, marked_lines, marked_text
+from regard.data.recall import BLANK, MARKS, UNASKED, Recall, marked_lines, marked_text
 from regard.errors import DataError
 
-TASKS = [Recall("single", 256, 4), Recall("single", 33, 16), Recall("multi", 256, 64), Recall("multi", 16, 4)]
+TASKS = [
+    Recall("single", 256, 4),
+    Recall("single", 33, 16),
+    Recall("single", 33, 5, symbols=5),
+    Recall("multi", 256, 64),
+    Recall("multi", 16, 4),
+    Recall("multi", 80, 16, symbols=20),
+    Recall("repeated", 64, 6, symbols=8),
+    Recall("repeated", 33, 16),
+]
 
 
-def read(tokens: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """(answer, expected) of each query, by a dictionary that is filled from left to right."""
+def read(tokens: list[int], targets: list[int], symbols: int) -> list[tuple[int, int]]:
+    """(answer, expected) of each query, by a dictionary that is filled from left to right. Fails if a key that it knows is not asked."""
     known: dict[int, int] = {}
     answers = []
     for place, token in enumerate(tokens):
         if targets[place] != UNASKED:
             answers.append((known[token], targets[place]))
-        elif 1 <= token <= SYMBOLS:
-            assert token not in known, "a key comes once before it is asked for"
+        elif 1 <= token <= symbols:
+            assert token not in known, "a key that has come before is asked"
             known[token] = tokens[place + 1]
     return answers
 
@@ -27,12 +36,19 @@ def test_a_dictionary_answers_every_query(task: Recall) -> None:
     for index in range(50):
         tokens, targets = task.example(7, index)
         assert len(tokens) == len(targets) == task.length
-        answers = read(tokens.tolist(), targets.tolist())
-        assert len(answers) == (1 if task.form == "single" else task.pairs)
+        answers = read(tokens.tolist(), targets.tolist(), task.symbols)
         assert all(answer == expected for answer, expected in answers)
-        queries = len(answers)
+        queries, keys = len(answers), tokens[(tokens != BLANK) & (tokens <= task.symbols)]
+        if task.form == "repeated":
+            assert len(keys) == task.places + 1 == queries + len(set(keys.tolist()))
+            assert len(set(keys.tolist())) <= task.pairs
+            assert np.count_nonzero(tokens != BLANK) == 2 * task.places + 1
+            assert targets[-1] != UNASKED
+            continue
+        assert queries == (1 if task.form == "single" else task.pairs)
         assert np.count_nonzero(tokens != BLANK) == 2 * task.pairs + queries
-        assert tokens.max() < VOCABULARY
+        assert tokens.max() < task.vocabulary == 1 + 2 * task.symbols
+        assert all(expected > task.symbols for _, expected in answers)  # a value
         first = int(np.flatnonzero(targets != UNASKED)[0])
         assert first >= task.length // 2 if task.form == "multi" else first == task.length - 1
 
@@ -53,10 +69,21 @@ def test_the_key_that_is_asked_for_may_stand_anywhere() -> None:
     assert max(places) > 55
 
 
-@pytest.mark.parametrize(("form", "length", "pairs"), [("single", 8, 4), ("multi", 15, 4), ("multi", 999, 65)])
-def test_pairs_without_room_are_refused(form: str, length: int, pairs: int) -> None:
-    with pytest.raises(DataError, match=rf"^recall of {pairs} pairs in {length} tokens: there is room for 1 to \d+ of"):
-        Recall(form, length, pairs)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("form", "length", "pairs", "symbols", "most"),
+    [("single", 8, 4, 64, 3), ("multi", 15, 4, 64, 3), ("multi", 999, 65, 64, 64), ("single", 999, 9, 8, 8)],
+)
+def test_pairs_without_places_or_keys_are_refused(form: str, length: int, pairs: int, symbols: int, most: int) -> None:
+    message = (
+        rf"^recall of {pairs} pairs in {length} tokens, of {symbols} symbols: there are 1 to {most} of them; lower"
+    )
+    with pytest.raises(DataError, match=message):
+        Recall(form, length, pairs, symbols)  # type: ignore[arg-type]
+
+
+def test_one_symbol_is_refused() -> None:
+    with pytest.raises(DataError, match=r"^recall of 1 symbols: .*; take at least 2$"):
+        Recall("single", 64, 1, symbols=1)
 
 
 def test_the_label_of_a_marked_text_compares_its_two_marks() -> None:

@@ -6,6 +6,7 @@ import torch
 from regard.explain.beam_tree import beam_tree
 from regard.models.build import build_translator
 from regard.models.config import TransformerConfig
+from regard.search.options import SearchOptions
 from regard.tasks.translate.translator import Translator
 from regard.text.build import learn_pair
 from regard.text.config import TextConfig
@@ -29,7 +30,7 @@ def model() -> Translator:
 def test_the_tree_ends_in_what_the_search_returns(model: Translator, beam: int) -> None:
     best, tree = beam_tree(model, "le chat dort", beam=beam, alpha=0.5)
     seen = []
-    assert model.watch_beam("le chat dort", seen.append, beam=beam, alpha=0.5)[0] == best
+    assert model.watch("le chat dort", seen.append, SearchOptions(beam=beam, alpha=0.5))[0] == best
     by_id = {node.id: node for node in tree.nodes}
     winners = [node for node in tree.nodes if node.state == "best"]
     assert len(winners) == (1 if best.finished else 0)

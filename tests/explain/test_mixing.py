@@ -15,10 +15,12 @@ from regard.errors import ConfigError, DataError
 from regard.explain.explanation import Explanation
 from regard.explain.mixing import CHANNELS, SEED, _width
 from regard.explain.sentence_page import render_sentences, to_data
+from regard.explain.sentence_request import sentence_text
 from regard.explain.text import explain_text
 from regard.models.build import build_classifier, build_language_model, build_translator
 from regard.models.config import (
     BagConfig,
+    ClassifierRecurrentConfig,
     ClassifierTransformerConfig,
     LanguageTransformerConfig,
     TransformerConfig,
@@ -121,7 +123,7 @@ def test_a_language_model_scores_the_text_that_is_explained() -> None:
     assert [layer.weighted for layer in found.mixing] == [False, True]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "class"])
+@pytest.mark.parametrize("pooling", ["mean", "class", "attention"])
 def test_a_classifier_is_explained_by_its_label(pooling: str) -> None:
     model = classifier(pooling)
     found = explain_text(model, "le chat dort")
@@ -131,6 +133,30 @@ def test_a_classifier_is_explained_by_its_label(pooling: str) -> None:
     assert found.outputs.tokens == [[label.label, *(name for name in ("no", "yes") if name != label.label)]]
     assert all(layer.reach.shape["token"] == len(found.source.tokens) for layer in found.mixing)
     assert (found.source.tokens[0] == "(class)") == (pooling == "class")
+    assert (found.pooling is not None) == (pooling == "attention")
+
+
+def test_the_weights_of_attention_pooling_of_an_lstm() -> None:
+    """A classifier without layers that mix is explained by its pooling: softmax of the query times the states, worked out here."""
+    tokenizer = tokenizers().source
+    config = ClassifierRecurrentConfig(layers=1, width=16, pooling="attention", dropout=0.0)
+    torch.manual_seed(5)
+    network: Any = build_classifier(config, len(tokenizer.vocabulary), 2).double().eval()
+    with torch.no_grad():
+        network.attention_pooling.query.normal_(std=4.0)
+        ids = torch.tensor([[*tokenizer.encode("le chat dort"), 0]])
+        states, _ = network.encoder(*network.source(ids))
+        expected = torch.softmax(states[0] @ network.attention_pooling.query, dim=0)
+    model = Classifier(network, tokenizer, ["no", "yes"], reach=config.reach)
+    found = explain_text(model, "le chat dort")
+    assert found.pooling is not None
+    assert (found.attention, found.mixing) == ({}, [])
+    assert found.pooling.shape == {"token": len(found.source.tokens)}
+    np.testing.assert_allclose(found.pooling.values, expected, rtol=1e-5)
+    assert expected.std() > 0.02, "a mean would prove nothing"
+    assert f"pooling\t{found.source.tokens[0]}\t{expected[0]:.3f}\n" in sentence_text(found)
+    assert "poolingView" in render_sentences([found])
+    assert "pooling;" in repr(found)
 
 
 def test_a_translator_shows_all_layers_where_one_has_no_weights() -> None:

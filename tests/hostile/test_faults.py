@@ -24,7 +24,21 @@ PHASES = {
     "final evaluation": "regard.tasks.translate.evaluate:evaluate_translations",
     "metrics": "regard.tasks.run:_keep",
 }
-SILENT = ("demo", "train", "resume", "shortlist", "export", "import", "push", "pull", "merge", "data convert")
+SILENT = (
+    "demo",
+    "train",
+    "resume",
+    "shortlist",
+    "export",
+    "import",
+    "push",
+    "pull",
+    "merge",
+    "data convert",
+    "data split",
+    "data grammar",
+    "data passages",
+)
 """Verbs that write files and tell of them on standard error."""
 WRITERS = [verb for verb in sound_commands() if verb not in SILENT]
 """Verbs that print results."""

@@ -39,7 +39,17 @@ def test_names_of_files_and_runs(server: Server, directory: Path) -> None:
     commands = shown_names.named(directory, HOSTILE)
     printed = {verb: is_escaped(command, server, directory) for verb, command in commands.items() if verb not in SLOW}
     showing = {verb for verb, text in printed.items() if ESCAPED in text}
-    told = {"export", "import", "pull", "data convert", "data clean", "quantize"}  # which say what they have written
+    told = {
+        "export",
+        "import",
+        "pull",
+        "data convert",
+        "data clean",
+        "quantize",
+        "data split",
+        "data grammar",
+        "data passages",
+    }  # which say what they have written
     assert showing == {"resume", "compare", "sweep", "ls", "info", "report", "probe", "data check"} | told
 
 

@@ -370,6 +370,9 @@ def sound_commands(
         "data check": Command(("data", "check", *parallel), **tables),
         "data convert": Command(("data", "convert", "--from", "moses", "--to", "tsv", source, target, out)),
         "data clean": Command(("data", "clean", "--from", "moses", source, target, "--out", out), **tables),
+        "data split": Command(("data", "split", "--from", "moses", source, target, out, "--valid", "1")),
+        "data grammar": Command(("data", "grammar", out, "--train", "9", "--valid", "1", "--test", "1", "--each", "1")),
+        "data passages": Command(("data", "passages", out, "--train", "3", "--judged", "2")),
     }
 
 

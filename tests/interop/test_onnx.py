@@ -220,7 +220,13 @@ def test_a_language_model_has_the_same_logits(settings: dict[str, Any], tmp_path
 
 @pytest.mark.parametrize(
     ("pooling", "labels_of", "pooler"),
-    [("mean", "text", False), ("max", "text", True), ("class", "text", True), ("mean", "token", False)],
+    [
+        ("mean", "text", False),
+        ("max", "text", True),
+        ("class", "text", True),
+        ("attention", "text", False),
+        ("mean", "token", False),
+    ],
 )
 def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, pooler: bool, tmp_path: Path) -> None:
     tokenizers = random_tokenizers(tmp_path / "c")
@@ -240,6 +246,8 @@ def test_a_classifier_has_the_same_logits(pooling: str, labels_of: Any, pooler: 
     network = build_classifier(config.model, size, 3, tagging=labels_of == "token")
     if pooler:
         torch.nn.init.normal_(network.get_parameter("output_bias"))
+    if pooling == "attention":
+        torch.nn.init.normal_(network.get_parameter("attention_pooling.query"))
     save_bundle(tmp_path / "c", network.state_dict(), config, tokenizers)
     regard.export(tmp_path / "c", tmp_path / "onnx", to="onnx")
     session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError
-from regard.metrics.alignment import Links, alignment_error_rate, flipped, joined, parse_pharaoh, to_pharaoh
+from regard.metrics.alignment import (
+    Links,
+    alignment_error_rate,
+    flipped,
+    joined,
+    mass_on_gold,
+    parse_pharaoh,
+    to_pharaoh,
+)
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20)
 
@@ -41,6 +49,14 @@ def test_rates_are_shares_and_the_gold_is_perfect(sentences: list[tuple[Links, L
 def test_nothing_predicted_finds_nothing() -> None:
     found = alignment_error_rate([frozenset()], [frozenset({(0, 0)})])
     assert (found.aer, found.precision, found.recall) == (1.0, 1.0, 0.0)
+
+
+def test_the_mass_on_gold_by_hand() -> None:
+    weights = [[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [1.0, 0.0, 0.0]], [[0.25, 0.75]]]
+    gold: list[Links] = [frozenset({(0, 0), (2, 0), (2, 1)}), frozenset({(0, 0), (7, 0)})]
+    # 0.5 + 0.2; 0.8; a word without gold counts nothing; 0.25, and a source word that was cut off has no weight
+    assert mass_on_gold(weights, gold) == pytest.approx((0.7 + 0.8 + 0.25) / 3)
+    assert mass_on_gold(weights[:1], [frozenset()]) == 0.0
 
 
 def test_unequal_lists_are_refused() -> None:

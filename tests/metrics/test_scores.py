@@ -85,9 +85,12 @@ def test_scores_as_a_line() -> None:
 
 
 def test_what_can_be_tested_is_counted_by_sentence() -> None:
-    assert counted_names() == ("bleu", "chrf", "ter", "exact_match", "cider", "accuracy", "f1")
+    usual, on_request = ("bleu", "chrf", "ter", "exact_match"), ("per", "wer", "valid_brackets")
+    on_request += ("rouge1", "rouge2", "rougeL", "answer_match", "answer_f1")
+    assert counted_names() == (*usual, *on_request, "cider", "accuracy", "f1")
     assert metric_choices() == (
-        "bleu (the default), chrf, ter or exact_match of translations, cider (the default) of captions, "
+        "bleu (the default), chrf, ter, exact_match, per, wer, valid_brackets, rouge1, rouge2, rougeL, answer_match or answer_f1 "
+        "of translations, cider (the default) of captions, "
         "accuracy (the default) or f1 of labels"
     )
 
@@ -185,7 +188,9 @@ def test_an_added_row_is_compared(added: Metric, tmp_path: Path) -> None:
     assert "| common start % by source words | 1-3 |" in text
     assert "difference and p: common start % against norm=post" in text
     assert "common start %" in to_markdown(compare_runs(compared.rows[0].runs))  # of metrics.json
-    assert metric_choices().startswith("bleu (the default), chrf, ter, exact_match or longest_common of translations")
+    of_translations, *_ = metric_choices().split(" of translations")
+    assert of_translations.startswith("bleu (the default), chrf, ter, exact_match, per, ")
+    assert of_translations.endswith(" or longest_common")
 
 
 def test_an_added_row_is_on_the_page(added: Metric) -> None:

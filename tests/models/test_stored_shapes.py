@@ -155,7 +155,12 @@ def test_language_models(values: Any, decoder: Any, tie: bool, vocabulary: int) 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    transformers(), depth, st.sampled_from(["mean", "max", "class"]), st.booleans(), st.integers(2, 5), st.booleans()
+    transformers(),
+    depth,
+    st.sampled_from(["mean", "max", "class", "attention"]),
+    st.booleans(),
+    st.integers(2, 5),
+    st.booleans(),
 )
 def test_classifiers(values: Any, encoder: Any, pooling: str, tagging: bool, labels: int, bias: bool) -> None:
     causal = pooling == "mean" and MIXER_TRAITS[values["mixer"]].causal

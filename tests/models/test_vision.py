@@ -136,9 +136,14 @@ def test_attention_pooling_by_hand() -> None:
     with torch.no_grad():
         pooling.query.copy_(torch.tensor([1.0, 0.0]))
     x = torch.tensor([[[0.0, 1.0], [math.log(3), 5.0]]])
-    probe = Probe("weights")
-    torch.testing.assert_close(pooling(x, probe), torch.tensor([[0.75 * math.log(3), 4.0]]))
+    probe, real = Probe("weights"), torch.tensor([[True, True]])
+    torch.testing.assert_close(pooling(x, real, probe), torch.tensor([[0.75 * math.log(3), 4.0]]))
     torch.testing.assert_close(probe["weights"], torch.tensor([[0.25, 0.75]]))
+    padded = torch.cat([x, torch.full((1, 1, 2), 9.0)], dim=1)  # padding has no weight, whatever is in it
+    torch.testing.assert_close(
+        pooling(padded, torch.tensor([[True, True, False]]), probe), torch.tensor([[0.75 * math.log(3), 4.0]])
+    )
+    torch.testing.assert_close(probe["weights"], torch.tensor([[0.25, 0.75, 0.0]]))
 
 
 def test_the_last_column_of_the_outputs_is_the_bias() -> None:

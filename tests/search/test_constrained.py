@@ -52,6 +52,39 @@ def test_what_is_contained_in_another_phrase_asks_for_nothing() -> None:
     assert Phrases([(1, 2, 3), (2, 3), (1, 2, 3), ()]).phrases == [(1, 2, 3)]
 
 
+def test_a_phrase_with_alternatives_is_met_by_any_of_them() -> None:
+    draw = random.Random(3)
+    met = 0
+    for _ in range(600):
+        phrases = [
+            [[draw.randint(1, 3) for _ in range(draw.randint(1, 3))] for _ in range(draw.randint(1, 3))]
+            for _ in range(draw.randint(1, 3))
+        ]
+        output = [draw.randint(1, 3) for _ in range(draw.randint(0, 9))]
+        wanted = Phrases(phrases)
+        progress = wanted.nothing
+        for token in output:
+            before, progress = wanted.met(progress), wanted.advance(progress, token)
+            assert wanted.need(progress) <= wanted.total
+            assert wanted.met(progress) <= wanted.total
+            assert (before == wanted.total) <= (wanted.met(progress) == wanted.total)
+        expected = all(any(contains(output, choice) for choice in phrase) for phrase in phrases)
+        assert (wanted.met(progress) == wanted.total) == expected
+        met += expected
+    assert 100 < met < 500
+
+
+def test_alternatives_by_hand() -> None:
+    wanted = Phrases([[(1, 2), (3,)], (4, 5)])
+    assert (wanted.total, wanted.phrases) == (3, [(1, 2), (3,), (4, 5)])
+    assert wanted.wanted(wanted.nothing) == [1, 3, 4]
+    assert wanted.advance(wanted.nothing, 3) == (2, 1, 0)  # the other alternative is asked for no more
+    assert wanted.met((2, 1, 0)) == 1
+    assert wanted.need((1, 0, 1)) == 2
+    assert Phrases([[(1,), (2,)], [(1, 3), (2, 3)]]).phrases == [(1, 3), (2, 3)]  # what another phrase always brings
+    assert Phrases([[(1,), ()]]).phrases == []
+
+
 def test_a_beam_is_divided_into_banks() -> None:
     assert allotments(6, 2) == [2, 2, 2]
     assert allotments(8, 2) == [2, 2, 4]  # the last has the rest
@@ -76,7 +109,7 @@ def test_what_a_bank_cannot_fill_goes_round() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_beam_as_wide_as_the_space_finds_the_best_that_contains_them(alpha: float) -> None:
-    phrases = [[(1, 2)], [], [(3,), (2,)], [(1, 1), (3, 2)]]
+    phrases = [[(1, 2)], [[(1, 3), (2,)]], [(3,), (2,)], [(1, 1), [(3, 2), (2, 3)]]]
     for seed in range(5):
         stepper = ToyStepper(4, seed, end_bias=0.5)
         sources = random_sources(4, seed)

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,11 +32,11 @@ LIMIT = 5
 
 
 class Clock:
-    """A clock that moves by one second each time it is read."""
+    """A clock that moves by one second each time a search reads it. Other threads of the tests keep the real one."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         ticks = itertools.count()
-        monkeypatch.setattr(module.time, "monotonic", lambda: float(next(ticks)))
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
 
 
 def search(options: dict[str, Any], stopped: StopSignal | None = None) -> list[list[Hypothesis]]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -37,7 +38,7 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not(settings: dict[str, Any]
     assert model.translate(["ab cd"]) == load_served(out).translate(["ab cd"])
     [aligned] = model.align(["ab cd ef"], ["BA DC"])
     assert aligned.weights.shape == (2, 3)
-    torch.testing.assert_close(aligned.weights.sum(dim=1), torch.ones(2).double())
+    np.testing.assert_allclose(aligned.weights.sum(axis=1), 1.0)
 
 
 def test_without_attention_nothing_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ class VocabularySizes(Settings):
     """Whether both sides share one vocabulary."""
 
 
-AlignmentMethod = Literal["attention", "norm", "zeroing"]
+AlignmentMethod = Literal["attention", "norm", "zeroing", "copy"]
 LinkRule = Literal["target", "both", "either"]
 
 
@@ -56,7 +56,8 @@ class AlignmentConfig(Settings):
     """How word alignments are read from the model."""
 
     method: AlignmentMethod = "attention"
-    """The evidence: attention, attention times the norm of the value, or how much the output changes when a value is zeroed."""
+    """The evidence: attention, attention times the norm of the value, how much the output changes when a value is zeroed, or the weights of
+    a network that copies."""
     layer: int | None = Field(default=None, ge=0)
     """The decoder layer whose heads are averaged, from 0; by default all layers."""
     heads: tuple[tuple[NonNegativeInt, NonNegativeInt], ...] | None = None

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from regard.activity import activity
-from regard.bundle.config import BundleSettings
+from regard.bundle.config import AlignmentConfig, BundleSettings
+from regard.bundle.ct2_alignment import AttendedHeads, attended_heads, put_first
 from regard.bundle.int8 import quantised
 from regard.bundle.manifest import verify_manifest, write_manifest
 from regard.bundle.opened import OpenBundle
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     Tensors = Mapping[str, NDArray[np.float32]]
 
 POSITIONS = 4096  # rows of the table of sinusoids, which CTranslate2 needs to be finite
-_LAYOUT = 4  # version of the conversion; raise it to invalidate the cache
+_LAYOUT = 5  # version of the conversion; raise it to invalidate the cache
 _NEVER = -1e9  # the output bias of a piece that is never generated
 _LONGEST_DISTANCE = 128  # of `layers.positions.RelativeBias`
 
@@ -62,16 +63,29 @@ def reach(config: BundleSettings) -> int:
     return config.reach or POSITIONS
 
 
-def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None = None) -> Path:
+def shown_heads(bundle: OpenBundle) -> AttendedHeads:
+    """The heads whose attention the converted model shows: those by which the bundle aligns, or else the first of the last layer."""
+    model = bundle.config.model
+    assert isinstance(model, TransformerConfig)  # `obstacle` refuses all others
+    chosen = attended_heads(getattr(bundle.config, "alignment", None) or AlignmentConfig(), model)
+    return AttendedHeads(model.depth[1] - 1, (0,)) if isinstance(chosen, str) else chosen
+
+
+def converted(
+    bundle: OpenBundle, precision: Precision, lock: ExitStack | None = None, shown: AttendedHeads | None = None
+) -> Path:
     """The directory of the converted bundle in the cache; converts it if it is missing or damaged.
 
-    With `lock`, nobody prunes it until that is closed.
+    With `lock`, nobody prunes it until that is closed. shown: the heads whose attention it shows, by default `shown_heads`.
     """
     import ctranslate2
 
     home = cache_directory() / "ctranslate2"
     stored: Literal["float32", "int8"] = "int8" if precision == "int8" else "float32"
-    path = home / f"{bundle.files.identity[:32]}-{stored}-{ctranslate2.__version__}-{_LAYOUT}"
+    name = f"{bundle.files.identity[:32]}-{stored}-{ctranslate2.__version__}-{_LAYOUT}"
+    if shown is not None and shown != shown_heads(bundle):
+        name += f"-{shown.layer}-{'.'.join(map(str, shown.heads))}"
+    path = home / name
     with locked_entry(path, "waiting for another process that converts the model for CTranslate2"):
         if not _is_sound(path):
             remove_whole(path)
@@ -81,7 +95,7 @@ def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None =
                 ExitStack() as writing,
                 new_entry(path, writing) as staging,
             ):
-                convert(bundle, stored, staging)
+                convert(bundle, stored, staging, shown)
                 write_manifest(staging)
             prune(home, keep=path)
         mark_used(path)
@@ -90,14 +104,20 @@ def converted(bundle: OpenBundle, precision: Precision, lock: ExitStack | None =
     return path
 
 
-def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory: Path) -> None:
-    """Write the model's files into an existing directory. A quantised bundle has int8 alone, whatever the precision."""
+def convert(
+    bundle: OpenBundle, precision: Literal["float32", "int8"], directory: Path, shown: AttendedHeads | None = None
+) -> None:
+    """Write the model's files into an existing directory. A quantised bundle has int8 alone, whatever the precision.
+
+    shown: the heads whose attention it shows, by default `shown_heads`.
+    """
     model, why = bundle.config.model, obstacle(bundle.config.model)
     if why is not None:
         raise EngineError(f"{bundle.directory}: cannot be converted for CTranslate2: {why}; use the torch engine")
     assert isinstance(model, TransformerConfig)  # `obstacle` refuses all others
-    spec = _spec(model)
-    has_start_vector = _fill(spec, numpy_weights(bundle), bundle, model)
+    shown = shown or shown_heads(bundle)
+    spec = _spec(model, shown)
+    has_start_vector = _fill(spec, numpy_weights(bundle), bundle, model, shown)
     source, target = bundle.tokenizers.source.vocabulary, bundle.tokenizers.target.vocabulary
     pieces = target.pieces if has_start_vector else target.pieces[:-1]
     spec.register_source_vocabulary(list(pieces if bundle.tokenizers.joint else source.pieces[:-1]))
@@ -107,7 +127,7 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
     config.decoder_start_token = target.marks.pad if has_start_vector else target.marks.end
     config.add_source_eos, config.layer_norm_epsilon = model.source_end, model.norm_epsilon
     if is_quantised(bundle.files):
-        _restore_whole_numbers(spec, bundle, model)
+        _restore_whole_numbers(spec, bundle, model, shown)
     elif precision == "int8":
         for layer in _products(spec):
             layer.weight, layer.weight_scale = quantised(layer.weight)
@@ -119,12 +139,12 @@ def convert(bundle: OpenBundle, precision: Literal["float32", "int8"], directory
             (directory / "vmap.txt").write_text(_vocabulary_map(bundle), encoding="utf-8")
 
 
-def _restore_whole_numbers(spec: Any, bundle: OpenBundle, model: TransformerConfig) -> None:
+def _restore_whole_numbers(spec: Any, bundle: OpenBundle, model: TransformerConfig, shown: AttendedHeads) -> None:
     """Make the whole numbers and scales that a quantised bundle stores of the weights that they stand for."""
     import numpy as np
 
-    scales = _spec(model)  # filled in the same way: what is joined and cut of the weights is so of their scales
-    _fill(scales, as_scales(stored_arrays(bundle)), bundle, model)
+    scales = _spec(model, shown)  # filled in the same way: what is joined and cut of the weights is so of their scales
+    _fill(scales, as_scales(stored_arrays(bundle)), bundle, model, shown)
     for layer, scale in zip(_products(spec), _products(scales), strict=True):
         own = np.where(scale.weight == 0.0, 1.0, scale.weight).astype(np.float32)
         layer.weight, layer.weight_scale = np.rint(layer.weight * own).astype(np.int8), own[:, 0]
@@ -153,7 +173,7 @@ def _is_sound(path: Path) -> bool:
     return True
 
 
-def _spec(model: TransformerConfig) -> Any:
+def _spec(model: TransformerConfig, shown: AttendedHeads) -> Any:
     """CTranslate2's specification of the network, without weights."""
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec
@@ -169,9 +189,9 @@ def _spec(model: TransformerConfig) -> Any:
         "rms_norm": model.norm_kind == "rms",
         "layernorm_embedding": model.embedding_norm,
     }
-    encoder, decoder = (
-        part(layers, model.heads, **options)
-        for part, layers in zip((TransformerEncoderSpec, TransformerDecoderSpec), model.depth, strict=True)
+    encoder = TransformerEncoderSpec(model.depth[0], model.heads, **options)
+    decoder = TransformerDecoderSpec(
+        model.depth[1], model.heads, alignment_layer=shown.layer, alignment_heads=len(shown.heads), **options
     )
     if model.positions == "rotary":
         del encoder.position_encodings  # not used, but validation expects a table
@@ -195,7 +215,7 @@ def _activation(name: str) -> tuple[Any, bool]:
     return table[name]
 
 
-def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerConfig) -> bool:
+def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerConfig, shown: AttendedHeads) -> bool:
     """Set the weights. Returns whether the decoder starts from the vector of pad, because that is not zero."""
     import numpy as np
 
@@ -223,6 +243,7 @@ def _fill(spec: Any, tensors: "Tensors", bundle: OpenBundle, model: TransformerC
             _norm(part.layernorm_embedding, tensors, f"{'source' if name == 'encoder' else 'target'}.norm")
         for number, layer in enumerate(part.layer):
             _block(layer, tensors, f"{name}.{number}", has_cross=name == "decoder")
+    put_first(spec.decoder.layer[shown.layer].attention, shown.heads, model.heads)
     return has_start_vector
 
 

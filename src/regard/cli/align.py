@@ -19,7 +19,9 @@ PAIRS_AT_ONCE = 256
 
 Method = Annotated[
     str | None,
-    typer.Option(help="How words are aligned: attention, norm, zeroing, or a file that `regard align --save` wrote."),
+    typer.Option(
+        help="How words are aligned: attention, norm, zeroing, copy, or a file that `regard align --save` wrote."
+    ),
 ]
 
 

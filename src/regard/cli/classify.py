@@ -11,8 +11,9 @@ from regard.data.unreadable import LEFT_EMPTY, UnreadablePictures
 
 if TYPE_CHECKING:
     from regard.cli.lines import LineResult
-    from regard.tasks.classify.classifier import Classification, Classifier
-    from regard.tasks.classify.tagger import Tagger, Tagging
+    from regard.tasks.classify.classification import Classification, Tagging
+    from regard.tasks.classify.classifier import Classifier
+    from regard.tasks.classify.tagger import Tagger
     from regard.tasks.classify_images.classifier import PictureClassifier
 
 
@@ -172,7 +173,7 @@ class ClassifyLines:
 
 def _format_labels(prediction: "Classification | Tagging") -> tuple[str, str | None]:
     """The printed labels, and what happened to a text that is too long; None if it is not."""
-    from regard.tasks.classify.classifier import Classification
+    from regard.tasks.classify.classification import Classification
 
     if isinstance(prediction, Classification):
         return f"{prediction.label}\n", "its end was not read" if prediction.truncated else None

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.corpus_flags import ReadAs, SourceLanguage, TargetLanguage
+from regard.cli.corpus_flags import ReadTaskAs, SourceLanguage, TargetLanguage
 
 
 def convert(
@@ -16,7 +16,7 @@ def convert(
             show_default=False,
         ),
     ],
-    read_as: ReadAs = None,
+    read_as: ReadTaskAs = None,
     write_as: Annotated[str | None, typer.Option("--to", metavar="FORMAT", help="Format of OUT, likewise.")] = None,
     src_lang: SourceLanguage = None,
     tgt_lang: TargetLanguage = None,
@@ -26,12 +26,12 @@ def convert(
 
     from regard.cli.streams import open_output, print_status
     from regard.data.convert import convert_corpus
-    from regard.data.formats import split_files
+    from regard.data.task_formats import split_files
 
-    source, output = split_files(files, read_as, write_as)
+    source, output, read = split_files(files, read_as, write_as)
     piped = "-" in output.paths
     with open_output(None) if piped else nullcontext():  # a closed pipe (`| head`) is not an error
-        done = convert_corpus(source, output, (src_lang, tgt_lang))
+        done = convert_corpus(source, output, (src_lang, tgt_lang), read)
     named = f" ({done.languages[0]}-{done.languages[1]})" if None not in done.languages else ""
     sentences = "sentence" if done.altered == 1 else "sentences"
     changed = f"; {done.altered:,} {sentences} changed: what {output.kind} cannot hold" if done.altered else ""

@@ -1,4 +1,4 @@
-"""`regard data ..`: look at a corpus, convert and clean it before training on it."""
+"""`regard data ..`: look at a corpus, convert, clean and split it before training on it."""
 
 import json
 from pathlib import Path
@@ -9,14 +9,19 @@ import typer
 from regard.cli.clean import clean
 from regard.cli.convert import convert
 from regard.cli.extension_flag import with_extensions
+from regard.cli.grammar import grammar
+from regard.cli.passages import passages
+from regard.cli.split import split
 from regard.cli.verbs import VerbApp
 
-app = VerbApp(help="Look at a corpus, convert it, clean it.", no_args_is_help=True, rich_markup_mode=None)
+app = VerbApp(
+    help="Look at a corpus, convert it, clean it, split it, or make one.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def _group() -> None:
-    """Look at a corpus, convert it, clean it."""
+    """Look at a corpus, convert it, clean it, split it, or make one."""
 
 
 def check(
@@ -111,3 +116,6 @@ def _check_labelled(files: list[str], others: list[str], model: Path | None, as_
 app.command("check")(with_extensions(check))
 app.command("convert")(with_extensions(convert))
 app.command("clean")(with_extensions(clean))
+app.command("split")(with_extensions(split))
+app.command("grammar")(with_extensions(grammar))
+app.command("passages")(with_extensions(passages))

@@ -62,7 +62,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="SCORE",
-            help="Only this score of translations, such as bleu, chrf, ter or exact_match; may be repeated.",
+            help="Only this score of translations, such as bleu, chrf, ter or exact_match; may be repeated. "
+            "wer is the share of wrong lines; per counts edits.",
         ),
     ] = None,
     resamples: Annotated[
@@ -77,6 +78,16 @@ def evaluate(
     alpha: Annotated[float, typer.Option(help="Scores are divided by length^alpha.")] = ALPHA,
     tokenize: Annotated[str, typer.Option(help="How BLEU cuts words: 13a, none, intl, char, zh, ..")] = "13a",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Compare without case.")] = False,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The group of each sentence of --src, line by line, or as third column of a .tsv: adds their scores.",
+        ),
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Longest translation in tokens; by default by the length of its source.")
+    ] = None,
     gold_align: Annotated[
         str | None, typer.Option(help="Gold alignments (Pharaoh) of src and ref: adds the error rate.")
     ] = None,
@@ -117,6 +128,8 @@ def evaluate(
         "metric": metric or [],
         "resamples": resamples,
         "gold_align": gold_align,
+        "groups": groups,
+        "max_length": max_length,
     }
     if tokenize not in TOKENIZERS:
         raise ConfigError(f"--tokenize {tokenize}: not one of {', '.join(TOKENIZERS)}")
@@ -170,6 +183,8 @@ def _refuse_model_flags(bundle: Path | None, given: dict[str, Any]) -> None:
         "series",
         "repair",
         "gold_align",
+        "groups",
+        "max_length",
         "align_method",
         "output",
         *defaults,
@@ -204,7 +219,7 @@ def _evaluate_model(
         raise ConfigError(
             f"--align-method {align_method}: it is judged by gold alignments; give --gold-align F, or leave it out"
         )
-    inputs = [flags[name] for name in ("src", "text", "data", "images", "captions", "series", "gold_align")]
+    inputs = [flags[name] for name in ("src", "text", "data", "images", "captions", "series", "gold_align", "groups")]
     refuse_own_input(output, *inputs, *flags["refs"])
     flags["alignment"] = read_method(align_method, "--align-method")
     task = TASKS[opened.config.task]
@@ -217,6 +232,10 @@ def _evaluate_model(
     if task.name != "translate" and (language := flags["to"] or flags["from"]) is not None:
         option = "--from" if flags["to"] is None else "--to"
         raise ConfigError(f"{option} {language}: {path} is a model to {task.name}; leave it out")
+    if task.name != "translate" and flags["max_length"] is not None:
+        raise ConfigError(
+            f"--max-length {flags['max_length']}: {path} is a model to {task.name}, not to translate; leave it out"
+        )
     served = loaded(opened, *loading.values())
     test = task.test_set(served, flags)
     _report_empty_lines(flags, test)

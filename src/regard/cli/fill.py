@@ -8,7 +8,8 @@ import typer
 
 if TYPE_CHECKING:
     from regard.cli.lines import LineResult
-    from regard.tasks.pretrain.filler import Filler, Filling
+    from regard.tasks.pretrain.filler import Filler
+    from regard.tasks.pretrain.filling import Filling
 
 
 def fill(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from regard.tasks.forecast.forecaster import SeriesForecast
+    from regard.tasks.forecast.series_forecast import SeriesForecast
 
 FIGURES = (".svg", ".png", ".pdf")
 

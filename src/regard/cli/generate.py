@@ -12,7 +12,8 @@ from regard.search.options import SearchKeywords
 
 if TYPE_CHECKING:
     from regard.search.options import SearchOptions
-    from regard.tasks.generate.writer import Generation, Writer
+    from regard.tasks.generate.generation import Generation
+    from regard.tasks.generate.writer import Writer
 
 
 LONGEST_PROMPT = 64 << 20

@@ -33,7 +33,9 @@ from regard.cli import (
     report,
     resume,
     score,
+    serve,
     shortlist,
+    studio,
     sweep,
     train,
     translate,
@@ -66,6 +68,7 @@ app.command("demo")(with_extensions(demo.demo))
 app.command("train")(with_extensions(train.train))
 app.command("resume")(with_extensions(resume.resume))
 app.command("improve")(with_extensions(improve.improve))
+app.command("studio")(with_extensions(studio.studio))
 app.command("translate")(with_extensions(translate.translate))
 app.command("generate")(with_extensions(generate.generate))
 app.command("classify")(with_extensions(classify.classify))
@@ -89,6 +92,7 @@ app.command("export")(with_extensions(export.export))
 app.command("import")(with_extensions(import_model.import_model))
 app.command("push")(with_extensions(hub.push))
 app.command("pull")(with_extensions(hub.pull))
+app.command("serve")(with_extensions(serve.serve))
 app.command("report")(with_extensions(report.report))
 app.command("init")(with_extensions(init.init))
 app.add_typer(data.app, name="data")

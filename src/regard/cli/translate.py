@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
@@ -12,7 +12,8 @@ import typer
 from regard.cli import search_flags as flags
 from regard.cli.align import Method
 from regard.cli.direction_flags import From, To
-from regard.extras import is_installed, missing, require
+from regard.cli.term_flags import GlossaryFile, Protect, chosen_terms, resume_keys
+from regard.extras import missing, needing, require
 from regard.files import to_json_line
 from regard.search.options import SearchKeywords
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from regard.search.options import SearchOptions
     from regard.tasks.checks import Engine
     from regard.tasks.translate.language_check import LanguageCheck
+    from regard.tasks.translate.reranking import Reranker
+    from regard.tasks.translate.terms.guided import Terms
     from regard.tasks.translate.translation import Source, Translation
     from regard.tasks.translate.translator import Translator
 
@@ -42,9 +45,20 @@ def translate(
     search: SearchKeywords,
     with_prefix: flags.WithPrefix = False,
     with_phrases: flags.WithPhrases = False,
+    protect: Protect = None,
+    glossary: GlossaryFile = None,
     ensemble: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="Another run or bundle to decide with; may be repeated.")
     ] = None,
+    rerank: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Choose among the hypotheses by a language model of lines (less of what is probable anyway), or by a reverse translator.",
+        ),
+    ] = None,
+    rerank_weight: Annotated[float, typer.Option(help="What the second model counts.")] = 0.5,
+    rerank_among: Annotated[int, typer.Option(min=2, max=1000, help="How many hypotheses it chooses from.")] = 5,
     align: Annotated[
         bool, typer.Option("--align", help="Add word alignments after a tab (Pharaoh, source-target).")
     ] = False,
@@ -52,6 +66,13 @@ def translate(
     as_json: Annotated[
         bool, typer.Option("--json", help="One object a line, with scores, tokens and word alignment.")
     ] = False,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="Translate a document: auto (by the name of the file), text, html, md, srt, vtt, docx, po or xliff; its markup "
+            "stays. Without it, text line by line."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:N or mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="auto, torch, or ct2: CTranslate2, faster on a CPU.")] = "auto",
     precision: Annotated[str, typer.Option(help="CTranslate2's weights: float32, bfloat16, int8 or auto.")] = "float32",
@@ -64,14 +85,37 @@ def translate(
     from regard.cli.streams import print_status
     from regard.engine.constraints import ConstraintWarning, note_on_suppressed
     from regard.engine.input_length import TruncationWarning
+    from regard.errors import ConfigError
 
     options = flags.search_options(search)
+    document = None
+    if format is not None:
+        from regard.cli.documents import OpenedDocument, refuse_line_options
+
+        line_options = {
+            "--align": align,
+            "--json": as_json,
+            "--with-prefix": with_prefix,
+            "--with-phrases": with_phrases,
+        }
+        refuse_line_options(format, {**line_options, "--nbest": options.nbest > 1})
+        document = OpenedDocument(input_file, output_file, format)
     bundles = [find_bundle(path) for path in (bundle, *(ensemble or ()))]
     settings = read_method(align_method, "--align-method")
     with quiet_if_typed(input_file):
         translator = load_translators(bundles, device, engine, precision).towards(to, from_)
     translator.alignment = settings or translator.alignment
-    processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json)
+    if rerank is not None:
+        translator.reranker = _reranker(rerank, rerank_weight, rerank_among, device)
+    elif (rerank_weight, rerank_among) != (0.5, 5):
+        raise ConfigError(
+            "--rerank-weight and --rerank-among have no effect without --rerank DIR; add it, or leave them out"
+        )
+    terms = chosen_terms(protect, glossary, translator)
+    if document is not None:
+        document.translate(translator, options, terms)
+        return
+    processor = TranslateLines(translator, options, with_prefix, with_phrases, align, as_json, terms=terms)
     chosen = asdict(options)
     if options.time_limit is None:
         del chosen["time_limit"]  # a file begun before there was --time-limit can be resumed
@@ -90,6 +134,8 @@ def translate(
         **({"json": True} if as_json else {}),
         **({"to": to} if to is not None else {}),
         **({"from": from_} if from_ is not None else {}),
+        **({} if rerank is None else {"rerank": [identity(find_bundle(rerank)), rerank_weight, rerank_among]}),
+        **resume_keys(protect, glossary),
     }
     with warnings.catch_warnings(), quiet_if_typed(input_file):
         warnings.simplefilter("ignore", TruncationWarning)  # reported with the line's number
@@ -124,6 +170,8 @@ class TranslateLines:
     as_json: bool = False
     with_alignment: bool = True
     """Whether JSON has word alignments, which cost one more reading."""
+    terms: "Terms | None" = None
+    """Protected strings and a glossary."""
 
     name = "translating"
 
@@ -143,11 +191,11 @@ class TranslateLines:
     @cached_property
     def can_align(self) -> bool:
         """Whether words can be aligned, here and with this model."""
-        return self.with_alignment and self.translator.aligns and is_installed("torch")
+        return self.with_alignment and self.translator.can_align
 
     def check(self) -> None:
         """Refuse invalid options, and load what the search needs, before any input is read."""
-        if self.align:
+        if self.align and not self.can_align:
             require("torch", "--align")
         constrained = int(self.with_prefix or self.with_phrases)
         self.translator.search(
@@ -190,7 +238,8 @@ class TranslateLines:
         options = self.options
         if options.draws:
             options = replace(options, seed=(options.seed + first) % 2**64)
-        translations = self.translator.search_read(
+        search = self.translator.search_read if self.terms is None else partial(self.terms.search_read, self.translator)
+        translations = search(
             [line.source for line in lines],
             options,
             prefixes=[line.prefix for line in lines] if self.with_prefix else None,
@@ -236,8 +285,12 @@ class TranslateLines:
             "tokens": translation.tokens,
             "alignment": translation.alignment if self.can_align else None,
         }
+        if translation.second_logprob is not None:
+            fields["second_logprob"] = translation.second_logprob
         if translation.utility is not None:
             fields["utility"] = translation.utility
+        if self.terms is not None:
+            fields |= terms_record(translation)
         if translation.unmet:
             fields["unmet"] = translation.unmet
         if translation.proof is not None:
@@ -248,9 +301,10 @@ class TranslateLines:
 
     def _remarks(self, number: int, line: Line, translation: "Translation") -> Iterator[str]:
         """Warnings and proofs for a line, printed to stderr."""
+        unmet_terms = [term for term in translation.terms if term.said is None]
         unusual = (
             line.warning or translation.truncated or translation.timed_out or translation.unmet or translation.proof
-        )
+        ) or unmet_terms
         if translation.finished and not unusual:
             return
         from regard.tasks.translate.output_length import cut_by_width
@@ -260,16 +314,26 @@ class TranslateLines:
         if translation.truncated:
             limit = f"longer than {self.translator.max_tokens} tokens"
             yield f"regard: warning: line {number + 1} is {limit}; its end was not read"
-        if cut_by_width(len(line.source.ids), self.options, translation):
+        if cut_by_width(len(line.source.ids), self.options, translation, self.translator.longest):
             most = f"cut at {len(translation.tokens)} tokens, the most with {self.options.width:,} hypotheses"
             yield f"regard: warning: line {number + 1}: its translation was {most}"
         if translation.timed_out:
             empty = "" if translation.text else "; its translation is empty"
             yield f"regard: warning: line {number + 1}: --time-limit {self.options.time_limit:g} ended its search{empty}"
+        for term in unmet_terms:
+            wanted = "' or '".join(term.targets)
+            yield f"regard: warning: line {number + 1}: its translation does not have '{wanted}' for {term.source!r}"
         for phrase in translation.unmet:
             yield f"regard: warning: line {number + 1}: its translation does not have {phrase!r}"
         if translation.proof is not None:
             yield f"regard: line {number + 1}: {translation.proof}"
+
+
+def _reranker(path: Path, weight: float, among: int, device: str) -> "Reranker":
+    with needing("--rerank"):
+        from regard.tasks.translate.reranking import load_reranker
+
+        return load_reranker(path, weight, among, device)
 
 
 def load_translators(
@@ -288,6 +352,21 @@ def load_translators(
     from regard.tasks.translate.ensemble import load_ensemble
 
     return load_ensemble(bundles, device)
+
+
+def terms_record(translation: "Translation") -> dict[str, Any]:
+    """The protected strings and terms that a translation has and lacks, for JSON."""
+    text = translation.text
+    return {
+        "protected": [
+            {"text": text[span.start : span.end], "start": span.start, "end": span.end}
+            for span in translation.protected
+        ],
+        "terms": [
+            {"source": use.source, "targets": use.targets, "said": use.said, "line": use.line}
+            for use in translation.terms
+        ],
+    }
 
 
 def _pharaoh(translation: "Translation") -> str:

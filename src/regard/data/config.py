@@ -17,6 +17,7 @@ from regard.data.corpus_config import (
     refuse_own_parts,
     several_directions,
 )
+from regard.data.placeholders import PlaceholderData
 from regard.data.replay import LabelledReplay, PairReplay, TextReplay
 from regard.settings import Settings
 
@@ -80,6 +81,9 @@ class PairData(Settings):
     seed: int = Field(default=1, ge=0)
     """Seed that chooses the held-out pairs and the pocket corpus's sentences."""
 
+    placeholders: PlaceholderData | None = None
+    """A table [data.placeholders]: strings that stand on both sides of a pair are learned as reserved pieces (patterns; share)."""
+
     replay: PairReplay | None = None
     """A table [data.replay]: text of the base that fine-tuning must not forget (src and tgt, or pairs; share), and its test."""
 
@@ -108,6 +112,14 @@ class PairData(Settings):
         if self.replay is not None and self.replay.trains and (self.alignments or not self.training_corpora):
             other = "training files" if not self.training_corpora else "no data.alignments, which it has no lines of"
             raise ValueError(f"replay of old text needs {other}")
+        return self
+
+    @model_validator(mode="after")
+    def _no_links_of_placeholders(self) -> Self:
+        if self.placeholders is not None and self.alignments is not None:
+            raise ValueError(
+                f"alignments = {self.alignments!r}: its links are of words that placeholders replace; leave one of the two out"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
 """Converts a corpus of pairs from one format to another: `regard data convert`. It reads and writes block by block."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,8 @@ from regard.data.writers import check_output, open_writer
 from regard.errors import ConfigError
 
 Item = TypeVar("Item")
+PairReader = Callable[[PairFiles, LanguagePair], Iterator[Pair]]
+"""Files and their languages -> pairs."""
 BLOCK = 1_000
 """Pairs that are written at once."""
 
@@ -29,24 +31,29 @@ class Converted:
     languages: LanguagePair
 
 
-def convert_corpus(source: PairFiles, output: PairFiles, languages: LanguagePair = (None, None)) -> Converted:
-    """Read the pairs of `source` and write them to new files. An error leaves no file behind."""
+def read_files(files: PairFiles, languages: LanguagePair) -> Iterator[Pair]:
+    """The pairs of the files, as they are stored."""
+    return stored_pairs(files.source, files.target, files.pairs, languages, form=files.form)
+
+
+def convert_corpus(
+    source: PairFiles,
+    output: PairFiles,
+    languages: LanguagePair = (None, None),
+    read: PairReader = read_files,
+) -> Converted:
+    """Read the pairs of `source` and write them to new files. An error leaves no file behind. read: of a format that is only read."""
     languages = corpus_languages(source, output, languages)
     refuse_own_input(source, output)
     check_output(output, languages)
     count = 0
     with activity("converting", unit="pairs") as progress, open_writer(output, languages) as writer:
-        for block in blocks_of(read_files(source, languages)):
+        for block in blocks_of(read(source, languages)):
             sources, targets = zip(*block, strict=True)
             writer.write(sources, targets)
             count += len(block)
             progress.advance(len(block))
     return Converted(count, writer.altered, languages)
-
-
-def read_files(files: PairFiles, languages: LanguagePair) -> Iterator[Pair]:
-    """The pairs of the files, as they are stored."""
-    return stored_pairs(files.source, files.target, files.pairs, languages, form=files.form)
 
 
 def blocks_of(items: Iterator[Item], size: int = BLOCK) -> Iterator[list[Item]]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.encoding import ID_TYPES, NumberedPair, encode_chunks, id_type
+from regard.data.placeholders import PairPlaceholders
 from regard.data.processes import default_workers
 from regard.errors import DataError, ResourceError
 from regard.files import to_json
@@ -33,6 +34,7 @@ FORMAT = 1
 FILES = ("corpus.json", "lines", "source.ids", "source.offsets", "target.ids", "target.offsets")
 OFFSET = np.dtype("<i8")
 _SIDES = ("source", "target")
+_COUNTED = 1 << 24  # tokens that are counted at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,13 @@ class Corpus:
         """[N] the input line, from 1, of each example."""
         return self._lines
 
+    def source_counts(self, vocabulary: int) -> NDArray[np.int64]:
+        """[V] how often each token occurs in the sources."""
+        counts = np.zeros(vocabulary, dtype=np.int64)
+        for start in range(0, len(self._ids["source"]), _COUNTED):
+            counts += np.bincount(self._ids["source"][start : start + _COUNTED], minlength=vocabulary)
+        return counts
+
     def _tokens(self, side: str, example: int) -> NDArray[np.integer[Any]]:
         if not 0 <= example < len(self):
             raise IndexError(f"example {example} of {len(self)}")
@@ -165,8 +174,9 @@ def write_numbered(
     tokenizers: TokenizerPair,
     max_length: int,
     workers: int | None = None,
+    placeholders: PairPlaceholders | None = None,
 ) -> Counts:
-    """`write_corpus` for pairs with line numbers, where some lines are left out.
+    """`write_corpus` for pairs with line numbers, where some lines are left out. placeholders: see `encode_chunks`.
 
     Several processes encode a large corpus, by default one a processor. The number of processes does not change the files.
     """
@@ -176,7 +186,7 @@ def write_numbered(
         lines = files.enter_context((directory / "lines").open("wb"))
         source = RowWriter(files, directory / "source", id_type(tokenizers.source))
         target = RowWriter(files, directory / "target", id_type(tokenizers.target))
-        chunks = encode_chunks(pairs, tokenizers, max_length, workers or default_workers())
+        chunks = encode_chunks(pairs, tokenizers, max_length, workers or default_workers(), placeholders)
         for chunk in files.enter_context(closing(chunks)):
             lines.write(chunk.lines.astype(OFFSET).tobytes())
             source.add(chunk.source)

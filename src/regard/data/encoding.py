@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.placeholders import PairPlaceholders
 from regard.data.processes import ordered_map
 from regard.text.build import TokenizerPair
-from regard.text.packed import Packed
+from regard.text.packed import Packed, pack
 from regard.text.tokenizer import Tokenizer
 
 CHUNK_PAIRS = 20_000
@@ -42,23 +43,35 @@ class Encoded:
 
 
 def encode_chunks(
-    pairs: Iterable[NumberedPair], tokenizers: TokenizerPair, max_length: int, workers: int
+    pairs: Iterable[NumberedPair],
+    tokenizers: TokenizerPair,
+    max_length: int,
+    workers: int,
+    placeholders: PairPlaceholders | None = None,
 ) -> Generator[Encoded, None, None]:
-    """The encoded chunks, in order. `workers` processes encode a large corpus. Close the generator if it is not exhausted."""
-    return ordered_map(partial(Encoder, tokenizers, max_length), chunks(pairs), workers, ALONE_PAIRS // CHUNK_PAIRS)
+    """The encoded chunks, in order. `workers` processes encode a large corpus. Close the generator if it is not exhausted.
+
+    placeholders: encodes the pairs that get placeholder pieces.
+    """
+    encoder = partial(Encoder, tokenizers, max_length, placeholders)
+    return ordered_map(encoder, chunks(pairs), workers, ALONE_PAIRS // CHUNK_PAIRS)
 
 
 class Encoder:
     """Encodes chunks. Its tokenisers cache words between chunks."""
 
-    def __init__(self, tokenizers: TokenizerPair, max_length: int) -> None:
-        self._max_length = max_length
+    def __init__(
+        self, tokenizers: TokenizerPair, max_length: int, placeholders: PairPlaceholders | None = None
+    ) -> None:
+        self._max_length, self._placeholders = max_length, placeholders
         self._types = id_type(tokenizers.source), id_type(tokenizers.target)
         source = tokenizers.source.packer()
         self._packers = source, source if tokenizers.target is tokenizers.source else tokenizers.target.packer()
 
     def __call__(self, chunk: Chunk) -> Encoded:
         source, target = self._packers[0](chunk.sources), self._packers[1](chunk.targets)
+        if self._placeholders is not None:
+            source, target = self._with_placeholders(chunk, source, target)
         empty = (source.lengths == 0) | (target.lengths == 0)
         too_long = (np.maximum(source.lengths, target.lengths) > self._max_length) & ~empty
         keep = ~empty & ~too_long
@@ -70,6 +83,19 @@ class Encoder:
             empty=int(empty.sum()),
             too_long=int(too_long.sum()),
         )
+
+    def _with_placeholders(self, chunk: Chunk, source: Packed, target: Packed) -> tuple[Packed, Packed]:
+        """The encoded sides of a chunk, with placeholder pieces in the pairs that get some."""
+        assert self._placeholders is not None, "asked before"
+        numbered = zip(chunk.lines, chunk.sources, chunk.targets, strict=True)
+        changed = {place: ids for place, pair in enumerate(numbered) if (ids := self._placeholders(*pair)) is not None}
+        if not changed:
+            return source, target
+        sides = [[row.tolist() for row in side.rows()] for side in (source, target)]
+        for place, pair in changed.items():
+            for rows, own in zip(sides, pair, strict=True):
+                rows[place] = own
+        return pack(sides[0]), pack(sides[1])
 
 
 ID_TYPES = ("<u2", "<u4")

@@ -88,18 +88,6 @@ def _suffix(path: str | Path) -> str:
     return Path(str(path).removesuffix(".gz")).suffix.lower()
 
 
-def split_files(names: Sequence[str], read_as: str | None, write_as: str | None) -> tuple[PairFiles, PairFiles]:
-    """The files to read and to write, from the names of a command line: IN OUT, each one file or the two of Moses."""
-    first, rest = take_files(names, read_as, "--from", "IN OUT")
-    second, more = take_files(rest, write_as, "--to", "IN OUT")
-    if more:
-        raise ConfigError(
-            f"{more[0]}: {len(names)} files; give IN and OUT, each one file or the two of a Moses pair "
-            "(train.en train.de), and --from or --to if the names do not tell the format"
-        )
-    return first, second
-
-
 def take_files(names: Sequence[str], kind: str | None, option: str, usage: str) -> tuple[PairFiles, Sequence[str]]:
     """The corpus that the first names are, and the other names. kind: its format; None: what the name tells."""
     if not names:

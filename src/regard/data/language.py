@@ -50,7 +50,7 @@ _NO_LETTERS = re.compile(
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of the languages in the package."""
+    """Trigram statistics of several languages."""
 
     names: tuple[str, ...]
     places: NDArray[np.int32]
@@ -87,16 +87,7 @@ def letter_trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np
 
     Digits and punctuation do not count.
     """
-    padded = []
-    for text in texts:
-        words = _NO_LETTERS.sub(" ", text.lower())
-        if not words.isascii():
-            words = words.translate(_AS_OTHERS)
-            if IDEOGRAPH.search(words):
-                for script, sign in _AS_ONE:
-                    words = script.sub(sign, words)
-                words = IDEOGRAPH.sub(r" \g<0> ", words)
-        padded.append(f" {words} ")
+    padded = [f" {letters_of(text)} " for text in texts]
     lengths = np.array([*map(len, padded)], dtype=np.int64)
     joined = "".join([*padded, "  "])
     grams = hashed_trigrams(joined, BITS)
@@ -106,16 +97,34 @@ def letter_trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np
     return grams, lengths
 
 
-def letter_rows(texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """[G] the rows of the statistics of all trigrams, 0 where there is none, and [N] how many trigrams each text has."""
+def letters_of(text: str) -> str:
+    """The text as the statistics count it: lower-case words, without digits and punctuation."""
+    words = _NO_LETTERS.sub(" ", text.lower())
+    if not words.isascii():
+        words = words.translate(_AS_OTHERS)
+        if IDEOGRAPH.search(words):
+            for script, sign in _AS_ONE:
+                words = script.sub(sign, words)
+            words = IDEOGRAPH.sub(r" \g<0> ", words)
+    return words
+
+
+def letter_rows(texts: Sequence[str], known: Statistics | None = None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """[G] the rows of the statistics of all trigrams, 0 where there is none, and [N] how many trigrams each text has.
+
+    known: the statistics; None: those of the package.
+    """
     grams, lengths = letter_trigrams(texts)
-    return np.where(grams < 0, 0, statistics().places[grams]), lengths
+    return np.where(grams < 0, 0, (known or statistics()).places[grams]), lengths
 
 
-def log_shares(texts: Sequence[str]) -> tuple[Values, NDArray[np.int64]]:
-    """[N, L] the log-probability of each text in each language, and [N] how many of its trigrams tell something."""
-    known = statistics()
-    rows, lengths = letter_rows(texts)
+def log_shares(texts: Sequence[str], known: Statistics | None = None) -> tuple[Values, NDArray[np.int64]]:
+    """[N, L] the log-probability of each text in each language, and [N] how many of its trigrams tell something.
+
+    known: the statistics; None: those of the package.
+    """
+    known = known or statistics()
+    rows, lengths = letter_rows(texts, known)
     starts = np.cumsum(lengths) - lengths
     told = np.add.reduceat((rows > 0).astype(np.int64), starts)
     return np.add.reduceat(known.shares[rows], starts, axis=0).astype(np.float64), told

@@ -38,6 +38,12 @@ class Lexicon:
         best = np.argsort(-weights, kind="stable")[:most]
         return [int(self._keys[first + place] % self._targets) for place in best if weights[place] >= least]
 
+    def probability(self, source: int, target: int) -> float:
+        """p(t | s) of a source and a target piece; 0 where no pair of the corpus has both."""
+        wanted = source * self._targets + target
+        place = int(np.searchsorted(self._keys, wanted))
+        return float(self._weights[place]) if place < len(self._keys) and self._keys[place] == wanted else 0.0
+
     def frequent(self, most: int) -> list[int]:
         """The most frequent target pieces."""
         best = np.argsort(-self.frequencies, kind="stable")[:most]

@@ -29,6 +29,7 @@ from regard.data.formats import LanguagePair
 from regard.data.holdout import FRACTION, MOST, hold_out, is_usable
 from regard.data.inputs import DIRECTED_ROLES, INPUT_ROLES, Inputs, open_inputs
 from regard.data.mixing import CorpusPart, corpus_parts
+from regard.data.placeholders import PairPlaceholders
 from regard.data.readers import Pair
 from regard.data.replay import replayed
 from regard.errors import DataError
@@ -108,6 +109,7 @@ def _key(data: PairData, text: TextConfig, inputs: Inputs, base_tokenizers: Toke
         "hold_out": [FRACTION, MOST] if inputs.validation is None else None,
         "languages": languages(data) if in_one_file else None,  # choose the sides of .tmx and .jsonl
         **tokenizers_fingerprint(base_tokenizers),
+        **({} if data.placeholders is None else {"placeholders": data.placeholders.model_dump(mode="json")}),
         **({"directed": [asdict(part) for part in data.directed]} if inputs.several else {}),
         **({} if (old := data.replay_directed) is None else {"replay": asdict(old)}),
     }
@@ -157,11 +159,16 @@ def _build(
         return (pair for _, pair in with_progress(read, "learning the vocabulary", progress))
 
     tokenizers = tokenizers_of_pairs(base_tokenizers, text, pairs) if base_tokenizers else learn_pair(text, pairs)
+    placeholders = None if data.placeholders is None else PairPlaceholders(data.placeholders, tokenizers)
     save_tokenizers(tokenizers, staging / "tokenizers")
     valid_counts = write_numbered(staging / "valid", validation, tokenizers, data.max_length)
     _require_kept(valid_counts, inputs.valid_name, data.max_length)
     written = write_numbered(
-        staging / "train", with_progress(training.numbered(), "encoding", progress), tokenizers, data.max_length
+        staging / "train",
+        with_progress(training.numbered(), "encoding", progress),
+        tokenizers,
+        data.max_length,
+        placeholders=placeholders,
     )
     _require_kept(written, inputs.name, data.max_length)
     _require_each(_parts(staging, inputs, training.lines), data.max_length)

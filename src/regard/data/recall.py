@@ -1,11 +1,12 @@
-"""Generated tasks that show what a mixer remembers: associative recall with one query or many, and two marks far apart.
+"""Generated tasks that show what a mixer remembers: associative recall of three forms, and two marks far apart.
 
 An example is a pure function of (seed, index), so that training and test are told apart by their seeds and nothing is stored.
 
 `single`: pairs of a key and its value stand at random places of the sequence, blanks elsewhere. Its last token is one of the keys; the
 answer is the value of that key. `multi` (MQAR, Arora et al. 2023): the pairs stand in the first half. In the second half each key comes
-once more, at a random place, and is answered there. `marks`: a text of noise with a mark near either end. The label says whether the two
-are the same. It knows no model.
+once more, at a random place, and is answered there. `repeated` (Poli et al. 2023, who ask at the end only): nothing but pairs, drawn with
+replacement, so that a key has stood with its value many times; each key that has come before is asked. `marks`: a text of noise with a
+mark near either end. The label says whether the two are the same. It knows no model.
 
 Shapes: B examples, L tokens.
 """
@@ -21,8 +22,7 @@ from regard.errors import DataError
 
 BLANK = 0
 SYMBOLS = 64
-"""Keys, and as many values: ids 1 .. 64 are keys, 65 .. 128 values."""
-VOCABULARY = 1 + 2 * SYMBOLS
+"""Keys, and as many values, if a task has no other number of them."""
 UNASKED = -1
 """The target of a position where nothing is asked."""
 MARKS = ("alpha", "beta")
@@ -30,37 +30,61 @@ NOISE = tuple("abcdefghijklmnop")
 EDGE = 16
 """A sixteenth of a text at either end holds its mark."""
 
-RecallForm = Literal["single", "multi"]
+RecallForm = Literal["single", "multi", "repeated"]
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A task of associative recall: its form, the length of a sequence in tokens, and how many pairs it holds."""
+    """A task of associative recall: its form, the length of a sequence in tokens, how many pairs it holds, and of how many symbols.
+
+    Ids 1 .. symbols are keys, symbols + 1 .. 2 symbols values. Two pairs of a sequence have different keys.
+    """
 
     form: RecallForm
     length: int
     pairs: int
+    symbols: int = SYMBOLS
 
     def __post_init__(self) -> None:
-        if not 1 <= self.pairs <= min(SYMBOLS, self.most_pairs):
+        if self.symbols < 2:
+            raise DataError(f"recall of {self.symbols} symbols: one value alone needs no memory; take at least 2")
+        if not 1 <= self.pairs <= self.most_pairs:
             raise DataError(
-                f"recall of {self.pairs} pairs in {self.length} tokens: there is room for 1 to "
-                f"{min(SYMBOLS, self.most_pairs)} of them; lower the pairs, or raise the length"
+                f"recall of {self.pairs} pairs in {self.length} tokens, of {self.symbols} symbols: there are 1 to "
+                f"{self.most_pairs} of them; lower the pairs, or raise the length or the symbols"
             )
 
     @property
+    def vocabulary(self) -> int:
+        """The ids: the blank, keys and values."""
+        return 1 + 2 * self.symbols
+
+    @property
+    def places(self) -> int:
+        """The places of pairs: a pair takes two tokens, and so does a query of `multi`."""
+        return self.length // 4 if self.form == "multi" else max(0, self.length - 1) // 2
+
+    @property
     def most_pairs(self) -> int:
-        """The pairs that there is room for: a pair takes two tokens, and so does a query of `multi`."""
-        return max(0, self.length - 1) // 2 if self.form == "single" else self.length // 4
+        """The pairs that there are places and keys for."""
+        return min(self.symbols, self.places)
 
     def example(self, seed: int, index: int) -> tuple[Ids, Ids]:
         """(tokens [L], targets [L]): the value that answers each query, and `UNASKED` elsewhere."""
         generator = np.random.default_rng([seed, index])
         tokens, targets = np.full(self.length, BLANK), np.full(self.length, UNASKED)
-        keys = 1 + generator.permutation(SYMBOLS)[: self.pairs]
-        values = 1 + SYMBOLS + generator.integers(SYMBOLS, size=self.pairs)
-        places = 2 * generator.permutation(self.most_pairs)[: self.pairs]
+        keys = 1 + generator.permutation(self.symbols)[: self.pairs]
+        values = 1 + self.symbols + generator.integers(self.symbols, size=self.pairs)
+        if self.form == "repeated":
+            drawn = generator.integers(self.pairs, size=self.places + 1)
+            drawn[-1] = drawn[generator.integers(self.places)]  # the last token is a key that has come
+            before = np.isin(np.arange(len(drawn)), np.unique(drawn, return_index=True)[1], invert=True)
+            places = self.length - 1 - 2 * np.arange(self.places, -1, -1)
+            tokens[places], tokens[places[:-1] + 1] = keys[drawn], values[drawn[:-1]]
+            targets[places[before]] = values[drawn[before]]
+            return tokens, targets
+        places = 2 * generator.permutation(self.places)[: self.pairs]
         tokens[places], tokens[places + 1] = keys, values
         if self.form == "single":
             tokens[-1], targets[-1] = (
@@ -68,7 +92,7 @@ class Recall:
                 values[0],
             )  # the places are in random order, so the first key may stand anywhere
         else:
-            asked = 2 * (self.most_pairs + generator.permutation(self.most_pairs)[: self.pairs])
+            asked = 2 * (self.places + generator.permutation(self.places)[: self.pairs])
             tokens[asked], targets[asked] = keys, values
         return tokens, targets
 

@@ -109,6 +109,10 @@ def fill_missing(values: Values, rule: MissingRule) -> Values:
     return filled
 
 
+LARGEST = 1e30
+"""The largest value: the square of one much larger is infinite in float32."""
+
+
 def series_of(
     rows: Sequence[Sequence[float]] | NDArray[np.floating], names: Sequence[str] | None = None
 ) -> SeriesTable:
@@ -128,6 +132,10 @@ def series_of(
         if not np.isfinite(values).all():
             place = int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(f"series {name.strip()}: value {place} is {values[place]}; give finite numbers")
+        if (largest := float(np.abs(values).max())) > LARGEST:
+            raise DataError(
+                f"series {name.strip()}: a value of {largest:g}; give it in a larger unit, at most {LARGEST:g}"
+            )
         series.append(Series(name, 0, frequency, values, np.zeros((len(values), 0))))
     if not series:
         raise DataError("no series are given; give at least one list of numbers")

@@ -12,12 +12,14 @@ from typing import Any
 from regard.errors import DataError, InputTypeError, SearchError
 from regard.search.constraints import Constraints
 from regard.search.options import SearchOptions
-from regard.search.phrases import Phrases, contains
+from regard.search.phrases import Phrase, Phrases, contains
 from regard.text.marked import MarkedTokenizer, unmarked
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import Vocabulary
 
 Ids = list[int]
+TextPhrase = str | Sequence[str]
+"""A phrase, or alternatives of which one is enough."""
 
 WORD_START = "\u2581"  # begins the first piece of a word
 MOST_PHRASES = 100  # of one text: the time to compare them grows with their square
@@ -35,7 +37,7 @@ class TextConstraints:
         tokenizer: Tokenizer,
         texts: int,
         prefixes: Sequence[str] | None = None,
-        phrases: Sequence[Sequence[str]] | None = None,
+        phrases: Sequence[Sequence[TextPhrase]] | None = None,
     ) -> None:
         prefix_list = _listed("prefixes", prefixes, texts, "['I', ..], with one prefix for each text")
         phrase_lists = _listed("phrases", phrases, texts, "[['a cat', ..], ..], with one list of phrases for each text")
@@ -51,7 +53,7 @@ class TextConstraints:
             tokenizer.encode(prefix) if prefix else self._begin for prefix in self._prefixes or [""] * texts
         ]
         plain = unmarked(tokenizer)
-        self._phrase_ids = [[plain.encode(phrase) for phrase in wanted] for wanted in self._phrases or [()] * texts]
+        self._phrase_ids = [[_encoded(plain, phrase) for phrase in wanted] for wanted in self._phrases or [()] * texts]
 
     def __bool__(self) -> bool:
         return self._prefixes is not None or self._phrases is not None or bool(self._begin)
@@ -87,17 +89,18 @@ class TextConstraints:
             missing.append(self._prefixes[number])
         if self._phrases is not None:
             pairs = zip(self._phrases[number], self._phrase_ids[number], strict=True)
-            missing += [phrase for phrase, ids in pairs if not contains(tokens, ids)]
+            missing += [_shown(phrase) for phrase, ids in pairs if not contains(tokens, ids)]
         return tuple(missing)
 
-    def _fitting(self, number: int, limit: int) -> tuple[Ids, list[Ids], str]:
+    def _fitting(self, number: int, limit: int) -> tuple[Ids, list[Phrase], str]:
         """The prefix and the phrases of one text that can be met, and a warning about the others."""
         complaint = ""
-        prefix, phrases = self._prefix_ids[number], self._phrase_ids[number]
-        if Vocabulary.UNK in prefix or any(Vocabulary.UNK in ids for ids in phrases):
+        prefix = self._prefix_ids[number]
+        spelled = [_spelled(phrase) for phrase in self._phrase_ids[number]]
+        if Vocabulary.UNK in prefix or not all(spelled):
             complaint = f"text {number + 1} asks for characters that this model cannot spell"
             prefix = [] if Vocabulary.UNK in prefix else prefix
-            phrases = [ids for ids in phrases if Vocabulary.UNK not in ids]
+        phrases: list[Phrase] = [choices if len(choices) > 1 else choices[0] for choices in spelled if choices]
         if len(prefix) > limit:
             complaint = f"the prefix of text {number + 1} has {len(prefix)} tokens, above its longest output, {limit}"
             prefix = []
@@ -157,14 +160,33 @@ def _listed(name: str, given: Sequence[Any] | None, texts: int, form: str) -> li
     return list(given)
 
 
-def _check_phrases(number: int, wanted: Sequence[str]) -> None:
+def _encoded(tokenizer: Tokenizer, phrase: TextPhrase) -> list[Ids]:
+    """The tokens of each alternative of a phrase."""
+    return [tokenizer.encode(text) for text in ([phrase] if isinstance(phrase, str) else phrase)]
+
+
+def _spelled(phrase: Sequence[Ids]) -> list[Ids]:
+    """The alternatives of a phrase that the vocabulary can spell."""
+    return [ids for ids in phrase if Vocabulary.UNK not in ids]
+
+
+def _shown(phrase: TextPhrase) -> str:
+    return phrase if isinstance(phrase, str) else " | ".join(phrase)
+
+
+def _check_phrases(number: int, wanted: Sequence[TextPhrase]) -> None:
     """Refuse what is not a list of phrases, or has too many. `number`: the position of their text."""
     if isinstance(wanted, str):
         raise SearchError("phrases holds one text where a list of phrases is expected: write [['..', '..'], ['..']]")
-    if not _is_list(wanted) or not all(isinstance(phrase, str) for phrase in wanted):
+    if not _is_list(wanted) or not all(isinstance(phrase, str) or _is_choice(phrase) for phrase in wanted):
         raise InputTypeError(f"phrases[{number}] = {wanted!r}: must be a list of str, [] where there is none")
-    if len(wanted) > MOST_PHRASES:
+    if sum(1 if isinstance(phrase, str) else len(phrase) for phrase in wanted) > MOST_PHRASES:
         raise SearchError(f"text {number + 1} has {len(wanted):,} phrases: give at most {MOST_PHRASES}")
+
+
+def _is_choice(value: object) -> bool:
+    """Whether a phrase is a list of alternatives."""
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(text, str) for text in value)
 
 
 def _is_list(value: object) -> bool:

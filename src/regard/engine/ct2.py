@@ -23,10 +23,13 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from regard.bundle.ctranslate2 import mappable, reach
+from regard.bundle.config import AlignmentConfig
+from regard.bundle.ct2_alignment import AttendedHeads, attended_heads
+from regard.bundle.ctranslate2 import mappable, reach, shown_heads
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
 from regard.engine.batching import batches_of_one_limit, fast_batch_tokens, length_batches
+from regard.engine.ct2_attention import Attention, forced_attention
 from regard.engine.ct2_model import ConvertedModel
 from regard.engine.ct2_scoring import forced_scores
 from regard.engine.fast import Forced, Found
@@ -69,6 +72,7 @@ class Ct2Search:
     def __init__(self, bundle: OpenBundle, precision: Precision, workers: int | None = None) -> None:
         self._bundle, self._precision, self._workers = bundle, precision, workers or usable_cores()
         self._model = ConvertedModel(bundle, precision, self._workers)
+        self._attending: dict[AttendedHeads, ConvertedModel] = {shown_heads(bundle): self._model}
         self._reach = reach(bundle.config)
         self._reads_end = getattr(bundle.config.model, "source_end", True)
         self._pieces = bundle.tokenizers.source.vocabulary.pieces
@@ -132,6 +136,27 @@ class Ct2Search:
         """log p of each token of each target and of the end mark, by teacher forcing, in the precision of the model."""
         pieces = self._pieces, self._target_pieces
         return forced_scores(self._model.translator, pieces, sources, targets, batch_tokens)
+
+    def attention_obstacle(self, how: AlignmentConfig, longest: int) -> str | None:
+        """The part of such an alignment that CTranslate2 does not show; None: it shows it. longest: the tokens of the longest target."""
+        chosen = attended_heads(how, self._bundle.config.model)
+        if isinstance(chosen, str):
+            return chosen
+        return f"{longest} tokens" if longest + 1 > self._reach else None
+
+    def attention(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], how: AlignmentConfig, batch_tokens: int
+    ) -> Iterator[Attention]:
+        """The mean attention [T, S] of the heads of an alignment, by teacher forcing, in the precision of the model.
+
+        Other heads than those by which the bundle aligns are those of another conversion.
+        """
+        chosen = attended_heads(how, self._bundle.config.model)
+        assert not isinstance(chosen, str), "`attention_obstacle` refuses it"
+        if chosen not in self._attending:
+            self._attending[chosen] = ConvertedModel(self._bundle, self._precision, self._workers, chosen)
+        pieces = self._pieces, self._target_pieces
+        return forced_attention(self._attending[chosen].translator, pieces, sources, targets, batch_tokens)
 
     def _scored(
         self,

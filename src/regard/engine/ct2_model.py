@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from regard.bundle.ct2_alignment import AttendedHeads
 from regard.bundle.ctranslate2 import converted
 from regard.bundle.opened import OpenBundle
 from regard.bundle.precision import Precision
@@ -26,7 +27,11 @@ _LEFT_BY_FORK: "list[ctranslate2.Translator]" = []
 class ConvertedModel:
     """A converted bundle with some workers of one thread each."""
 
-    def __init__(self, bundle: OpenBundle, precision: Precision, workers: int) -> None:
+    def __init__(
+        self, bundle: OpenBundle, precision: Precision, workers: int, shown: AttendedHeads | None = None
+    ) -> None:
+        """shown: the heads whose attention it shows, by default those by which the bundle aligns."""
+        self._shown = shown
         self._bundle, self._precision, self._workers = bundle, precision, workers
         self._opening = threading.Lock()
         self.turn = threading.Lock()
@@ -44,7 +49,7 @@ class ConvertedModel:
         import ctranslate2
 
         with ExitStack() as lock:  # nobody prunes the model before it is open
-            model = str(converted(self._bundle, self._precision, lock))
+            model = str(converted(self._bundle, self._precision, lock, self._shown))
             try:
                 # it sets OpenMP's number of threads, which torch uses too, where it is made
                 with ThreadPoolExecutor(1) as thread:

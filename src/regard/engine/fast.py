@@ -5,14 +5,18 @@ The error for an unsupported search names the option that prevents it. No engine
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from regard.bundle.config import AlignmentConfig
 from regard.engine.constraints import TextConstraints
 from regard.errors import DiskError, EngineError, ResourceError, SearchError
 from regard.extras import is_installed, require
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption
 from regard.search.options import SearchOptions
+
+if TYPE_CHECKING:
+    from regard.engine.ct2_attention import Attention
 
 Found = tuple[int, list[Hypothesis]]
 """The number of a source, and its hypotheses."""
@@ -66,6 +70,20 @@ class FastSearch(Protocol):
         """log p of each token of each target and of the end mark, by teacher forcing."""
         ...
 
+    def attention_obstacle(self, how: AlignmentConfig, longest: int) -> str | None:
+        """The part of such an alignment that it does not show; None: it shows it. longest: the tokens of the longest target."""
+        ...
+
+    def attention(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        how: AlignmentConfig,
+        batch_tokens: int,
+    ) -> "Iterator[Attention]":
+        """The mean attention of the heads of an alignment, a row for each token of each target and one for the end mark."""
+        ...
+
 
 class FastPath:
     """Uses a faster engine if there is one and it supports the search."""
@@ -109,6 +127,28 @@ class FastPath:
             return None
         return engine.score(sources, targets, batch_tokens)
 
+    def attends(self, how: AlignmentConfig) -> bool:
+        """Whether there is an engine that shows the attention of such an alignment."""
+        return self._engine is not None and self._engine.attention_obstacle(how, 0) is None
+
+    def attention(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        how: AlignmentConfig,
+        batch_tokens: int,
+    ) -> "Iterator[Attention] | None":
+        """The engine's attention of given targets to their sources; None if there is no engine or it does not show it."""
+        engine = self._engine
+        if engine is None:
+            return None
+        obstacle = engine.attention_obstacle(how, max(map(len, targets), default=0))
+        if obstacle is not None:
+            require("torch", f"word alignment by {obstacle}")
+        if obstacle is not None or not self._loaded():
+            return None
+        return engine.attention(sources, targets, how, batch_tokens)
+
     def prepare(self, options: SearchOptions) -> bool:
         """Load the engine now if it supports such a search, of whatever length. False: it is not used for it."""
         engine = self._engine
@@ -122,6 +162,10 @@ class FastPath:
     def batch_tokens(self, options: SearchOptions) -> int | None:
         """The source tokens of a batch that the engine searches fastest; None: it is not used for such a search."""
         return self._engine.batch_tokens(options) if self.prepare(options) and self._engine is not None else None
+
+    def is_interruptible(self, options: SearchOptions) -> bool:
+        """Whether a stop signal can end such a search between its tokens without another engine than the one that does it now."""
+        return not self.prepare(options) or (self._engine is not None and self._engine.interruptible(options))
 
     def _leaves_to_torch(self, engine: FastSearch, options: SearchOptions) -> bool:
         """Whether a search that may be interrupted is left to torch, which looks between its steps: if torch is there and may be used."""

@@ -24,9 +24,10 @@ class NamedArray:
             raise ValueError(f"an array of {self.values.ndim} dimensions cannot have the axes {self.axes}")
 
     @classmethod
-    def of(cls, values: "Tensor", *axes: str) -> "NamedArray":
-        """A copy of a tensor, with these axis names."""
-        return cls(axes, values.detach().float().cpu().numpy().copy())
+    def of(cls, values: "Tensor | npt.NDArray[np.float64]", *axes: str) -> "NamedArray":
+        """A copy of a tensor or an array, with these axis names."""
+        array = values if isinstance(values, np.ndarray) else values.detach().float().cpu().numpy()
+        return cls(axes, array.astype(np.float32))
 
     @property
     def shape(self) -> dict[str, int]:

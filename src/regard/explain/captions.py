@@ -103,7 +103,9 @@ def explain_caption(
         logprob=score.logprob,
         token_logprobs=score.token_logprobs,
         tokens=[*(pieces[token] for token in ids), "</s>"],
-        heads=NamedArray.of(heads.view(*heads.shape[:-1], *captioner.grid), "layer", "head", "word", "row", "column"),
+        heads=NamedArray.of(
+            heads.reshape(*heads.shape[:-1], *captioner.grid), "layer", "head", "word", "row", "column"
+        ),
     )
 
 

@@ -1,7 +1,6 @@
 """Explains the translation of a sentence: translate it, then record one forced pass over the translation."""
 
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
 
 import torch
 
@@ -13,7 +12,17 @@ from regard.explain.attribution import attribute
 from regard.explain.beam_tree import beam_tree
 from regard.explain.capture import CapturedPass, capture
 from regard.explain.exact_tree import exact_tree
-from regard.explain.explanation import ATTENTIONS, Explanation, LayerMixing, ModelFacts, Outputs, Search, Side
+from regard.explain.explanation import (
+    ATTENTIONS,
+    PARTS,
+    Explanation,
+    LayerMixing,
+    ModelFacts,
+    Outputs,
+    Part,
+    Search,
+    Side,
+)
 from regard.explain.mixing import layer_mixing, mixers_of, probe_of_mixing, weighted_layers
 from regard.explain.picking import METHODS
 from regard.explain.records import AlignmentMap
@@ -28,8 +37,6 @@ from regard.tasks.translate.translator import Translator
 from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import END
 
-Part = Literal["computation", "mixing", "searches", "attribution", "structure"]
-PARTS: tuple[Part, ...] = get_args(Part)
 RANKS = 10  # tokens shown of each output distribution
 EXACT_NODES = 2_000  # limit of the exact search; beyond it, its answer is not proved
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from regard.errors import shown
 from regard.explain.arrays import NamedArray
@@ -16,7 +16,10 @@ from regard.explain.records import AlignmentMap, SearchTree
 
 AttentionName = Literal["encoder", "decoder", "cross"]
 ATTENTIONS: tuple[AttentionName, ...] = ("encoder", "decoder", "cross")
-_PARTS = ("computation", "alignments", "mixing", "searches", "attribution", "what_if", "structure")
+Part = Literal["computation", "mixing", "searches", "attribution", "structure"]
+"""A costly part of an explanation, which is made on request."""
+PARTS: tuple[Part, ...] = get_args(Part)
+_PARTS = ("computation", "alignments", "mixing", "pooling", "searches", "attribution", "what_if", "structure")
 _SHOWN = 80  # characters of a text in the one-line form
 
 
@@ -180,6 +183,7 @@ class Explanation:
     computation: Mapping[AttentionName, Computation] = field(default_factory=dict)
     alignments: Mapping[str, AlignmentMap] = field(default_factory=dict)  # by method
     mixing: Sequence[LayerMixing] = ()  # empty if all layers have attention weights
+    pooling: NamedArray | None = None  # [token]: the weights of a classifier's attention pooling; None: another pooling
     searches: Sequence[Search] = ()
     attribution: Attribution | None = None
     what_if: Sequence[WhatIf] = ()

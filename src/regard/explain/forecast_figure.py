@@ -6,7 +6,7 @@ from pathlib import Path
 from regard.data.series import SeriesTable
 from regard.explain.figures import COLOURS, drawn_figure
 from regard.metrics.forecasting import intervals
-from regard.tasks.forecast.forecaster import SeriesForecast
+from regard.tasks.forecast.series_forecast import SeriesForecast
 
 MOST_FRAMES = 12
 HORIZONS_OF_PAST = 4

@@ -94,6 +94,7 @@ def edited(model: Translator, edits: Edits) -> Translator:
         reach=model.reach,
         max_tokens=model.max_tokens,
         bundle=model.bundle,
+        longest=model.longest,
     )
     changed.explainer = model.explainer
     return changed

@@ -16,6 +16,7 @@ from regard.bundle.config import AlignmentConfig, AlignmentMethod
 from regard.errors import DataError
 from regard.metrics.alignment import AlignmentScore, Links, alignment_error_rate
 from regard.tasks.translate.alignment import (
+    Weights,
     after_reading,
     best_links,
     merged,
@@ -130,7 +131,7 @@ def _combination(
     return current
 
 
-def _word_weights(model: Translator, stack: Tensor, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+def _word_weights(model: Translator, stack: Tensor, source: list[int], target: list[int]) -> tuple[Weights, Weights]:
     """Weights [L, H, U, W] between words, of the steps that generated each target word and of the steps that read it."""
     source_words, target_words = model.tokenizers.source.words(source), model.tokenizers.target.words(target)
     counts = (max(source_words, default=-1) + 1, max(target_words, default=-1) + 1)
@@ -138,6 +139,6 @@ def _word_weights(model: Translator, stack: Tensor, source: list[int], target: l
     return chose, read
 
 
-def _links(stack: tuple[Tensor, Tensor], settings: AlignmentConfig) -> list[tuple[int, int]]:
+def _links(stack: tuple[Weights, Weights], settings: AlignmentConfig) -> list[tuple[int, int]]:
     weights = token_weights(stack[settings.shift], settings.layer, settings.heads)
     return best_links(to_one(weights), settings.links, settings.least)

@@ -14,7 +14,16 @@ from regard.files import check_place, to_json_line, write_whole
 from regard.tasks.table import TASKS
 
 DATA_FORMAT = 1
-PICTURE_SCRIPTS = ("dom.js", "format.js", "tip.js", "masthead.js", "arrays.js", "maps.js", "picture.js")
+PICTURE_SCRIPTS = (
+    "dom.js",
+    "format.js",
+    "tip.js",
+    "masthead.js",
+    "arrays.js",
+    "maps.js",
+    "pictureviews.js",
+    "picture.js",
+)
 SUFFIXES = (".html", ".json")
 WORST_SHOWN = 24
 EXPLAINED = 3
@@ -34,10 +43,17 @@ def check_picture_output(path: Path) -> None:
 def write_picture_explanations(explanations: Sequence[PictureExplanation], path: Path) -> None:
     """Write a page or JSON, depending on the suffix."""
     check_picture_output(path)
-    packed = path.suffix == ".html"
-    data = {"format": DATA_FORMAT, "pictures": to_json_types(explanations, packed=packed, cut=False)}
-    title = explanations[0].picture
-    write_whole(path, document(title, data, PICTURE_SCRIPTS) if packed else to_json_line(data))
+    write_whole(path, render_pictures(explanations) if path.suffix == ".html" else to_json_line(to_data(explanations)))
+
+
+def to_data(explanations: Sequence[PictureExplanation], *, packed: bool = False) -> dict[str, Any]:
+    """The explanations in JSON types. `packed`: the form for a page, with base64 arrays."""
+    return {"format": DATA_FORMAT, "pictures": to_json_types(explanations, packed=packed, cut=False)}
+
+
+def render_pictures(explanations: Sequence[PictureExplanation]) -> str:
+    """The whole page as a string that can be encoded as UTF-8."""
+    return document(explanations[0].picture, to_data(explanations, packed=True), PICTURE_SCRIPTS)
 
 
 def explanation_text(explanation: PictureExplanation) -> str:

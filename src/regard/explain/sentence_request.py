@@ -99,6 +99,9 @@ def sentence_text(explanation: Explanation) -> str:
     if explanation.task == "pretrain":
         lines += [_candidates(explanation, gap) for gap in range(len(explanation.outputs.tokens))]
     lines += [_mixing(layer) for layer in explanation.mixing]
+    if explanation.pooling is not None:
+        weights = zip(explanation.source.tokens, explanation.pooling.values, strict=True)
+        lines += [f"pooling\t{shown(token)}\t{weight:.3f}" for token, weight in weights]
     lines += [
         f"{shown(changed.name)}\t{shown(changed.text)}\tlog-probability {changed.logprob:.4f}"
         for changed in explanation.what_if

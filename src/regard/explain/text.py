@@ -13,7 +13,7 @@ from regard.activity import activity
 from regard.errors import ConfigError, DataError, shown
 from regard.explain.arrays import NamedArray
 from regard.explain.capture import CapturedPass
-from regard.explain.explanation import AttentionName, Explanation, ModelFacts, Outputs, Side
+from regard.explain.explanation import AttentionName, Explanation, LayerMixing, ModelFacts, Outputs, Side
 from regard.explain.mixing import layer_mixing, mixers_of, probe_of_mixing, weighted_layers
 from regard.models.config import TransformerBase
 from regard.ops.probe import Probe
@@ -45,9 +45,13 @@ def explain_text(model: Writer | LabelServer | Filler, text: str, *, name: str |
         raise ConfigError("a tagger cannot be explained yet; there are translators, language models and classifiers")
     config = None if model.bundle is None else model.bundle.config.model
     mixers = mixers_of(model.network, config).get(stack)
-    if mixers is None:
+    pools = getattr(model.network, "pooling", None) == "attention"
+    if mixers is None and not pools:
         kind = type(model.network).__name__ if config is None else config.kind
-        raise ConfigError(f"a model of kind {kind!r} has no layers that mix positions; only transformers are explained")
+        raise ConfigError(
+            f"a model of kind {kind!r} has no layers that mix positions; only transformers are explained, "
+            "and classifiers with model.pooling 'attention'"
+        )
     ids = _encoded(model, text)
     _check_length(model, ids, text)
     with activity("explaining"):
@@ -56,9 +60,7 @@ def explain_text(model: Writer | LabelServer | Filler, text: str, *, name: str |
         logprobs = _logprobs(model, fed, plain)
         captured = CapturedPass(plain, logprobs)
         attention, computation = captured.attention(stack), captured.computation(stack)
-        probe = probe_of_mixing()
-        _logprobs(model, fed, probe, gradients=True)
-        mixing = layer_mixing(probe, stack, mixers, weighted_layers(plain, stack, len(mixers)))
+        mixing = _mixing(model, fed, stack, mixers or [], plain)
         source, target, chosen = _sides(model, text, ids, logprobs)
         said = logprobs.gather(1, torch.tensor(chosen, device=logprobs.device)[:, None])[:, 0]
         return Explanation(
@@ -79,8 +81,20 @@ def explain_text(model: Writer | LabelServer | Filler, text: str, *, name: str |
             computation={} if computation is None else {stack: computation},
             outputs=_outputs(model, logprobs, said),
             mixing=mixing,
+            pooling=NamedArray.of(plain["pooling.weights"][0], "token") if pools else None,
             task=_task(model),
         )
+
+
+def _mixing(
+    model: Explained, fed: list[int], stack: AttentionName, mixers: list[str], plain: Probe
+) -> list[LayerMixing]:
+    """The mixing of each layer, from a second pass with gradients; empty of a recurrent network, which has no such layers."""
+    if not mixers:
+        return []
+    probe = probe_of_mixing()
+    _logprobs(model, fed, probe, gradients=True)
+    return layer_mixing(probe, stack, mixers, weighted_layers(plain, stack, len(mixers)))
 
 
 def _task(model: Explained) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from regard.bundle.opened import OpenBundle
 from regard.data.corpus_config import direction_name
 from regard.explain.beam_tree import beam_tree
-from regard.explain.explain import Part, explain
+from regard.explain.explain import explain
+from regard.explain.explanation import Part
 from regard.explain.records import AlignmentMap, Report, Row, SentenceResult
 from regard.metrics.alignment import parse_pharaoh
 from regard.metrics.translation import sentence_chrf

@@ -88,7 +88,7 @@ def check_changes(model: Translator, source: Side, source_ids: Sequence[int], ch
             raise InputTypeError(f"changes[{number}] = {change!r}: must be a regard.explain.what_if.Change")
         word = change.mask if change.replace is None else change.replace[0]
         if word is not None:
-            _word_positions(source, word)
+            word_positions(source, word)
     heads = [change.head for change in changes if change.head is not None]
     if heads:
         captured = capture(model, source_ids, [])
@@ -108,13 +108,9 @@ def _what_if(
 ) -> WhatIf:
     text, changed = source.text, model
     if change.replace is not None:
-        old, new = change.replace
-        changed_words = set(_word_positions(source, old))
-        text = " ".join(
-            _replaced(word, old, new) if place in changed_words else word for place, word in enumerate(source.words)
-        )
+        text = " ".join(replaced_words(source, source.words, *change.replace))
     elif change.mask is not None:
-        places = _word_positions(source, change.mask)
+        places = word_positions(source, change.mask)
         changed = edited(model, without_tokens([token for token, word in enumerate(source.word_of) if word in places]))
     elif change.head is not None:
         _check_head(attention, change.head)
@@ -134,7 +130,13 @@ def _what_if(
     )
 
 
-def _word_positions(source: Side, word: str) -> list[int]:
+def replaced_words(source: Side, words: Sequence[str], old: str, new: str) -> list[str]:
+    """The words with `new` in the places where the source has `old`."""
+    places = set(word_positions(source, old))
+    return [_replaced(word, old, new) if place in places else word for place, word in enumerate(words)]
+
+
+def word_positions(source: Side, word: str) -> list[int]:
     """The positions of a word in the source: as it is written, else the one word that is it but for case and final punctuation."""
     exact = [place for place, source_word in enumerate(source.words) if source_word == word]
     if exact:

@@ -132,7 +132,7 @@ def _write_classifier(bundle: OpenBundle, directory: Path) -> dict[str, Any]:
         ids = graph.apply("Concat", graph.apply("Sub", first[0], first[0]), ids, axis=1)
         read = graph.apply("Concat", first[1], read, axis=1)
     x = _encoded(layers, ids, read, "source", "source.embedding.weight")
-    x = x if tagging else _pooled(graph, x, read, config.pooling)
+    x = x if tagging else _pooled(layers, x, read, config.pooling)
     if config.pooler:
         x = graph.apply("Tanh", layers.linear(x, "pooler"))
     labels = len(bundle.config.labels)
@@ -199,14 +199,20 @@ def _key_width(layers: Layers, attention: str) -> int:
     return layers.head if inner is None else len(inner)
 
 
-def _pooled(graph: Graph, x: str, read: str, pooling: str) -> str:
+def _pooled(layers: Layers, x: str, read: str, pooling: str) -> str:
     """[B, D]: one vector for each text."""
+    graph = layers.graph
     if pooling == "class":
         return graph.apply("Gather", x, graph.constant(0), axis=1)
     there = graph.unsqueezed(graph.numbers(read), 2)
     if pooling == "max":
         hidden = graph.times(graph.apply("Sub", graph.constant(1.0), there), -1e30)
         return graph.apply("ReduceMax", graph.add(x, hidden), axes=[1], keepdims=0)
+    if pooling == "attention":
+        query = graph.constant(layers.tensors["attention_pooling.query"][:, None], "attention_pooling.query")
+        hidden = graph.times(graph.apply("Sub", graph.constant(1.0), there), -1e30)
+        weights = graph.apply("Softmax", graph.add(graph.apply("MatMul", x, query), hidden), axis=1)
+        return graph.apply("ReduceSum", graph.apply("Mul", x, weights), graph.constant([1]), keepdims=0)
     total = graph.apply("ReduceSum", graph.apply("Mul", x, there), graph.constant([1]), keepdims=0)
     return graph.apply("Div", total, graph.apply("ReduceSum", there, graph.constant([1]), keepdims=0))
 

@@ -29,8 +29,6 @@ BANDS = 8
 """Sines and cosines of a lag, with wavelengths from 4 lags to twice the longest."""
 POINTS = 2**21
 """Positions times channels that are computed together: they stay in the processor's cache, and their memory is used again."""
-FASTEST = 16
-"""Lags after which the fastest filter has fallen to a hundredth."""
 
 
 class SineLayer(nn.Module):
@@ -57,27 +55,34 @@ class SineLayer(nn.Module):
 class ImplicitFilters(nn.Module):
     """Filters as functions of the lag: features of it, a network of sines, and a window that falls exponentially.
 
-    The rates of the windows are spread evenly in the logarithm over the width, from `FASTEST` lags to one and a half times the longest.
-    Each window has norm one, so that a convolution keeps the variance.
+    The rates of the windows are spread evenly in the logarithm over the width: they fall to a hundredth within `shortest` lags to one and a
+    half times the longest. Each window has norm one, so that a convolution keeps the variance.
     """
 
     roles: ClassVar[dict[str, Role]] = {"output": "matrix"}
 
-    def __init__(self, *, width: int, order: int, sides: int, positions: int, inner: int) -> None:
+    def __init__(self, *, width: int, order: int, sides: int, positions: int, inner: int, shortest: int) -> None:
         super().__init__()
         self.width, self.order, self.sides, self.positions = width, order, sides, positions
         self.first = SineLayer(1 + 2 * BANDS, inner)
         self.second = SineLayer(inner, inner)
         self.output = nn.Parameter(torch.empty(order * sides * width, inner))
-        ends = torch.tensor([min(FASTEST, positions), 1.5 * positions]).log()
+        ends = torch.tensor([min(shortest, positions), 1.5 * positions]).log()
         rates = math.log(100.0) / torch.linspace(ends[0], ends[1], width).exp()
         self.register_buffer("rates", rates, persistent=False)
         self.rates: Tensor
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Outputs of variance one, if sines have variance a half."""
+        """Outputs of variance one, if sines have variance a half. The first of several filters begins at zero.
+
+        So the first gate acts on the positions themselves, as in the authors' code. A random filter before it would drown the product of a
+        key and its value.
+        """
         nn.init.normal_(self.output, std=math.sqrt(2.0 / self.output.shape[1]))
+        if self.order > 1:
+            with torch.no_grad():
+                self.output[: self.sides * self.width] = 0.0
 
     def forward(self, length: int) -> Float[Tensor, "N S D T"]:
         """The values of all filters at lags 0 .. length - 1."""
@@ -117,13 +122,20 @@ class Hyena(nn.Module):
 
     roles: ClassVar[dict[str, Role]] = {"skip": "vector"}
 
-    def __init__(self, *, width: int, order: int, causal: bool, positions: int, filter_width: int) -> None:
+    def __init__(
+        self, *, width: int, order: int, causal: bool, positions: int, filter_width: int, filter_shortest: int = 16
+    ) -> None:
         super().__init__()
         self.width, self.order, self.causal = width, order, causal
         self.input = Linear(width, (order + 1) * width, bias=False)  # the short convolution has one
         self.short = ShortConvolution((order + 1) * width, causal=causal)
         self.filters = ImplicitFilters(
-            width=width, order=order, sides=1 if causal else 2, positions=positions, inner=filter_width
+            width=width,
+            order=order,
+            sides=1 if causal else 2,
+            positions=positions,
+            inner=filter_width,
+            shortest=filter_shortest,
         )
         self.skip = nn.Parameter(torch.empty(order, width))  # the share of a position in its own sum
         self.output = Linear(width, width)

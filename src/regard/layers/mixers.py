@@ -35,6 +35,7 @@ class MixerOptions:
     features: int = 64
     hyena_order: int = 2
     filter_width: int = 64
+    filter_shortest: int = 16
 
 
 def _attention(options: MixerOptions) -> SelfAttention:
@@ -95,6 +96,7 @@ def _hyena(options: MixerOptions) -> Hyena:
         causal=options.causal,
         positions=options.max_positions,
         filter_width=options.filter_width,
+        filter_shortest=options.filter_shortest,
     )
 
 

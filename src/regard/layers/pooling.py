@@ -41,7 +41,11 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 class AttentionPooling(nn.Module):
-    """sum over tokens of softmax(x w)_s x_s: a learned query asks every token how much it matters (CCT: Hassani et al. 2021, eq. 4)."""
+    """sum over real tokens of softmax(x w)_s x_s: a learned query asks every token how much it matters.
+
+    Lin et al. 2017 and Yang et al. 2016 pool the states of an LSTM so, the latter with a tanh layer before the query; CCT (Hassani et al.
+    2021, eq. 4) pools patches.
+    """
 
     roles: ClassVar[dict[str, Role]] = {"query": "vector"}
 
@@ -54,8 +58,11 @@ class AttentionPooling(nn.Module):
         """Begin near the mean of all tokens."""
         nn.init.normal_(self.query, std=0.02)
 
-    def forward(self, x: Float[Tensor, "B S D"], probe: Probe | None = None) -> Float[Tensor, "B D"]:
-        weights = torch.softmax(x @ self.query, dim=1)  # [B, S]
+    def forward(
+        self, x: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], probe: Probe | None = None
+    ) -> Float[Tensor, "B D"]:
+        """The weighted mean of the states of real tokens. The probe sees `weights` [B, S]."""
+        weights = torch.softmax((x @ self.query).masked_fill(~real, -torch.inf), dim=1)
         if probe is not None:
             weights = probe.see("weights", weights)
         return torch.einsum("bs,bsd->bd", weights, x)

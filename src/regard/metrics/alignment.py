@@ -102,5 +102,19 @@ def alignment_error_rate(
     )
 
 
+def mass_on_gold(weights: Sequence[Sequence[Sequence[float]]], gold: Sequence[Links]) -> float:
+    """The mean share of a target word's weight that lies on its gold source words, over all target words that have some; 0 if none has.
+
+    weights: [target words][source words] of each pair.
+    """
+    shares: list[float] = []
+    for rows, links in zip(weights, gold, strict=True):
+        for target, row in enumerate(rows):
+            sources = [source for source, other in links if other == target]
+            if sources:
+                shares.append(sum(row[source] for source in sources if source < len(row)))
+    return sum(shares) / len(shares) if shares else 0.0
+
+
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0

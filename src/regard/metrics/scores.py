@@ -11,9 +11,11 @@ Rows may be added at run time, so nothing copies the table at import. sacrebleu 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from regard.errors import DataError
+from regard.metrics.answers import answer_f1, exact_answers
 from regard.metrics.counting import (
     CountedMetric,
     MatchOptions,
@@ -27,6 +29,9 @@ from regard.metrics.counting import (
     equal_sentences,
     mean_of_sentences,
 )
+from regard.metrics.diversity import distinct_of_hypotheses
+from regard.metrics.rouge import rouge_1, rouge_2, rouge_l
+from regard.metrics.tokens import balanced_outputs, counted_token_errors, wrong_words
 from regard.metrics.translation import bleu, chrf, exact_match, ter
 
 LINE = "{heading} {value:.{digits}f}{unit}"
@@ -70,6 +75,8 @@ class Metric:
     """BLEU's tokenizer and other options -> the metric as sums over sentences, where it is not a mean of sentence scores."""
     tokenizes: bool = False
     """Whether the score depends on that tokenizer."""
+    on_request: bool = False
+    """Whether it is computed only where its name is given, as by `--metric`: it has a meaning for some tasks only."""
     reads_sources: bool = False
     """Whether `compute` and `sentence_scores` take the sources as a third argument. `counted` never does."""
 
@@ -190,6 +197,40 @@ _ROWS = (
         compute=exact_match,
         sentence_scores=equal_sentences,
     ),
+    Metric("per", "PER", "lower", unit="%", counted=counted_token_errors, on_request=True),
+    Metric(
+        "wer",
+        "wrong words",
+        "lower",
+        unit="%",
+        highest=1.0,
+        sentence_scores=wrong_words,
+        on_request=True,
+    ),
+    Metric(
+        "valid_brackets",
+        "valid brackets",
+        unit="%",
+        digits=1,
+        highest=1.0,
+        column="valid %",
+        share_of="balanced in their brackets",
+        sentence_scores=balanced_outputs,
+        on_request=True,
+    ),
+    Metric("rouge1", "ROUGE-1", digits=1, highest=100.0, sentence_scores=rouge_1, on_request=True),
+    Metric("rouge2", "ROUGE-2", digits=1, highest=100.0, sentence_scores=rouge_2, on_request=True),
+    Metric("rougeL", "ROUGE-L", digits=1, highest=100.0, sentence_scores=rouge_l, on_request=True),
+    Metric(
+        "answer_match", "exact answers", unit="%", digits=1, highest=1.0, sentence_scores=exact_answers, on_request=True
+    ),
+    Metric("answer_f1", "answer F1", unit="%", digits=1, highest=1.0, sentence_scores=answer_f1, on_request=True),
+    Metric(
+        "distinct1", "distinct-1", digits=3, highest=1.0, compute=partial(distinct_of_hypotheses, n=1), on_request=True
+    ),
+    Metric(
+        "distinct2", "distinct-2", digits=3, highest=1.0, compute=partial(distinct_of_hypotheses, n=2), on_request=True
+    ),
     Metric("cider", "CIDEr", judges="captions", highest=10.0, counted=counted_cider),
     Metric("perplexity", "perplexity", "lower", "text", short="perplexity {value:.3f}", card="Perplexity"),
     Metric(
@@ -275,7 +316,9 @@ METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
 BUILT_IN = frozenset(
     (
         *("bleu", "chrf", "ter", "exact_match", "length_ratio", "perplexity", "perplexity_word", "perplexity_byte"),
+        *("rouge1", "rouge2", "rougeL", "answer_match", "answer_f1", "distinct1", "distinct2"),
         *("bits_per_byte", "accuracy", "f1", "aer", "cider", "pointing"),
+        *("per", "wer", "valid_brackets"),
         *("mse", "mae", "smape", "mase", "coverage"),
     )
 )

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, shown
 from regard.metrics.counting import VARYING
+from regard.metrics.diversity import WITHOUT_REFERENCES
 from regard.metrics.scores import METRICS
 from regard.metrics.significance import RESAMPLES, SEED, PairedTest, confidence_interval, paired_test, resampled_scores
 
@@ -43,14 +44,18 @@ def chosen_scores(names: Sequence[str] | None, references: int, *, with_sources:
     """The scores to compute: those of `--metric`, or all that can be computed from this number of references and the sources, if given."""
     single = [name for name in translation_scores() if not METRICS[name].is_counted]
     if not names:
-        unusable = {name for name in translation_scores() if METRICS[name].reads_sources and not with_sources}
+        unusable = {name for name in translation_scores() if METRICS[name].on_request}
+        unusable |= {name for name in translation_scores() if METRICS[name].reads_sources and not with_sources}
         unusable |= set(single) if references > 1 else set()
         return [name for name in translation_scores() if name not in unusable]
     for name in names:
         if name not in translation_scores():
             raise ConfigError(f"--metric {name}: not one of {', '.join(translation_scores())}")
         if references > 1 and name in single:
-            raise ConfigError(f"--metric {name}: compares with one reference, not with {references}; give one --ref")
+            reads = f"compares with one reference, not with {references}"
+            if name in WITHOUT_REFERENCES:
+                reads = f"reads no reference, and {references} are given"
+            raise ConfigError(f"--metric {name}: {reads}; give one --ref")
     return list(dict.fromkeys(names))
 
 
@@ -112,9 +117,50 @@ def score_systems(
     return results
 
 
+def scores_by_group(
+    groups: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    names: Sequence[str],
+    *,
+    sources: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> dict[str, dict[str, float]]:
+    """Group -> its scores and the number of its sentences, in the order of the test set. groups: that of each sentence."""
+    found: dict[str, dict[str, float]] = {}
+    for group in dict.fromkeys(groups):
+        places = [place for place, own in enumerate(groups) if own == group]
+        [scores] = score_systems(
+            [[hypotheses[place] for place in places]],
+            [[lines[place] for place in places] for lines in references],
+            names,
+            sources=[sources[place] for place in places],
+            tokenize=tokenize,
+            lowercase=lowercase,
+            resamples=0,
+        )
+        found[group] = {"sentences": len(places), **{name: score.value for name, score in scores.items()}}
+    return found
+
+
 def bootstrap_record(resamples: int) -> dict[str, int] | None:
     """How the intervals were drawn, for `regard evaluate --json`; None: there are none."""
     return {"resamples": resamples, "seed": SEED} if resamples else None
+
+
+def group_table(groups: Mapping[str, Mapping[str, float]]) -> str:
+    """The scores of groups as `regard evaluate` prints them, a row each; nothing without groups."""
+    if not groups:
+        return ""
+    names = list(next(iter(groups.values())))
+    labels = {group: shown(group, 60) for group in groups}
+    width = max(map(len, ("group", *labels.values())))
+    lines = [f"{'group':<{width}}  {'  '.join(f'{name:>14}' for name in names)}"]
+    for group, scores in groups.items():
+        cells = [f"{value:>14}" if name == "sentences" else f"{value:>14.3f}" for name, value in scores.items()]
+        lines.append(f"{labels[group]:<{width}}  {'  '.join(cells)}")
+    return "\n" + "".join(f"{line}\n" for line in lines)
 
 
 def score_table(
@@ -124,12 +170,13 @@ def score_table(
     intervals = {name: record.get("interval") for name, record in records.items()}
     bounds = {name: f"[{pair[0]:.3f}, {pair[1]:.3f}]" for name, pair in intervals.items() if pair is not None}
     width = max(map(len, bounds.values()), default=-2) + 2  # with no intervals there is no column
+    column = max(map(len, ("perplexity  ", *records)))
     lines = [
-        f"{name:<12} {record['value']:8.3f}  {bounds.get(name, ''):<{width}}{record.get('signature') or ''}".rstrip()
+        f"{name:<{column}} {record['value']:8.3f}  {bounds.get(name, ''):<{width}}{record.get('signature') or ''}".rstrip()
         for name, record in records.items()
     ]
     counts = {unit: size, **({"references": references} if references > 1 else {})}
-    lines += [f"{name:<12} {count:8d}" for name, count in counts.items()]
+    lines += [f"{name:<{column}} {count:8d}" for name, count in counts.items()]
     if bounds:
         lines.append(f"[ , ]: 95 % confidence interval, bootstrap of {resamples:,} resamples")
     return "".join(f"{line}\n" for line in lines)

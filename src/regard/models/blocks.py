@@ -170,6 +170,7 @@ def _mixer(config: TransformerBase, name: str, rotary: RotaryPositions | None, *
         features=config.features,
         hyena_order=config.hyena_order,
         filter_width=config.filter_width,
+        filter_shortest=config.filter_shortest,
     )
     return MIXERS[name](options)
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard.layers.dropout import Dropout
 from regard.layers.embedding import token_embedding
 from regard.layers.linear import Linear
-from regard.layers.pooling import POOLINGS
+from regard.layers.pooling import POOLINGS, AttentionPooling
 from regard.layers.roles import Role
 from regard.models.blocks import (
     encoder_blocks,
@@ -152,7 +152,7 @@ class Bag(ClassifierNetwork):
 
 
 class RecurrentClassifier(ClassifierNetwork):
-    """A recurrent classifier: the final states of both directions of the last layer, or in tagging the states of all tokens."""
+    """A recurrent classifier: the final states of both directions of the last layer, or all states pooled. Tagging has no pooling."""
 
     roles: ClassVar[dict[str, Role]] = {"output": "table"}
 
@@ -161,8 +161,10 @@ class RecurrentClassifier(ClassifierNetwork):
     ) -> None:
         super().__init__()
         self.source_pad, self.target_pad, self.tagging = vocabulary - 1, labels, tagging
+        self.pooling = config.pooling
         self.source = recurrent_front(config, token_embedding(vocabulary, config.embedding_width))
         self.encoder = source_encoder(config)
+        self.attention_pooling = AttentionPooling(config.source_width) if config.pooling == "attention" else None
         self.output = output_weights(labels, config.source_width)
         self.dropout = Dropout(config.dropout)
 
@@ -170,8 +172,17 @@ class RecurrentClassifier(ClassifierNetwork):
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"], probe: Probe | None = None
     ) -> Float[Tensor, "B _ D"]:
         """The vector of each text, [B, 1, D], or in tagging the states [B, S, D]."""
-        states, summary = self.encoder(*self.source(source, within(probe, "encoder")))
-        dropped: Tensor = self.dropout(states if self.tagging else summary[:, None])
+        x, real = self.source(source, within(probe, "encoder"))
+        states, summary = self.encoder(x, real)
+        if probe is not None:
+            states = probe.see("encoder.hidden", states)
+        if self.tagging:
+            x = states
+        elif self.attention_pooling is not None:
+            x = self.attention_pooling(states, real, within(probe, "pooling"))[:, None]
+        else:
+            x = (summary if self.pooling == "final" else POOLINGS[self.pooling](states, real))[:, None]
+        dropped: Tensor = self.dropout(x)
         return dropped
 
     def output_table(self) -> Float[Tensor, "L D"]:
@@ -180,7 +191,7 @@ class RecurrentClassifier(ClassifierNetwork):
 
 
 class EncoderOnly(ClassifierNetwork):
-    """The encoder of a Transformer with pooling: mean, maximum, or a class token (Devlin et al. 2019). Tagging has no pooling.
+    """The encoder of a Transformer with pooling: mean, maximum, attention, or a class token (Devlin et al. 2019). Tagging has none.
 
     With `model.causal` a token sees only those before it, as in a language model.
     """
@@ -198,6 +209,7 @@ class EncoderOnly(ClassifierNetwork):
         self.encoder_bias = relative_bias(config, bidirectional=not config.causal)
         self.encoder = encoder_blocks(config, rotary_positions(config), causal=config.causal)
         self.encoder_norm = last_norm(config)
+        self.attention_pooling = AttentionPooling(config.width) if config.pooling == "attention" else None
         self.pooler = Linear(config.width, config.width) if config.pooler else None
         self.output = output_weights(labels, config.width)
         self.output_bias = nn.Parameter(torch.zeros(labels)) if config.output_bias else None
@@ -215,7 +227,9 @@ class EncoderOnly(ClassifierNetwork):
         else:
             x, _ = run_encoder(self.encoder, x, real, self.encoder_bias, probe)
         x = self.encoder_norm(x)
-        if not self.tagging:
+        if self.attention_pooling is not None and not self.tagging:
+            x = self.attention_pooling(x, real, within(probe, "pooling"))[:, None]
+        elif not self.tagging:
             x = POOLINGS[self.pooling](x, real)[:, None]
         if self.pooler is not None:
             x = torch.tanh(self.pooler(x))

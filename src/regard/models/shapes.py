@@ -129,6 +129,8 @@ def classifier_shapes(config: ModelConfig, vocabulary: int, labels: int) -> Shap
         shapes |= dict(_linear("pooler", config.width, config.width))
     if config.output_bias:
         shapes["output_bias"] = (labels,)
+    if config.pooling == "attention":
+        shapes["attention_pooling.query"] = (config.width,)
     return shapes | dict(_stack(config, "encoder", "source"))
 
 

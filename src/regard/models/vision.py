@@ -67,7 +67,7 @@ class VisionTransformer(ClassifierNetwork):
         if self.norm_place == "tokens":
             x = self.encoder_norm(x)
         if self.attention_pooling is not None:
-            pooled: Tensor = self.attention_pooling(x, within(probe, "pooling"))
+            pooled: Tensor = self.attention_pooling(x, real, within(probe, "pooling"))
         else:
             pooled = POOLINGS[self.pooling](x, real)
         if self.norm_place == "pooled":

@@ -24,6 +24,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import Interruption, ends_here
 from regard.search.live import first_hypotheses
 from regard.search.logprobs import log_probabilities
+from regard.search.phrases import Phrase
 from regard.search.ranking import LengthForm, Ranking
 from regard.search.stepper import StateT, Stepper
 from regard.search.stopping import Stop, stop_rule
@@ -44,7 +45,7 @@ def beam(
     stop_after: int | None = None,
     nbest: int = 1,
     filters: Filters | None = None,
-    phrases: Sequence[Sequence[Sequence[int]]] | None = None,
+    phrases: Sequence[Sequence[Phrase]] | None = None,
     record: bool = False,
     watch: Watcher | None = None,
     interruption: Interruption | None = None,

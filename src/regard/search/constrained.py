@@ -20,7 +20,7 @@ from torch import Tensor
 from regard.errors import SearchError
 from regard.search.candidates import Candidates, Choice
 from regard.search.live import Live
-from regard.search.phrases import Phrases, Progress
+from regard.search.phrases import Phrase, Phrases, Progress
 from regard.search.stepper import StateT
 
 
@@ -39,9 +39,7 @@ class Option:
 class Constrained:
     """Chooses the candidates of each step, for the phrases of every sentence of a batch."""
 
-    def __init__(
-        self, phrases: Sequence[Sequence[Sequence[int]]], width: int, limits: Sequence[int], end_token: int
-    ) -> None:
+    def __init__(self, phrases: Sequence[Sequence[Phrase]], width: int, limits: Sequence[int], end_token: int) -> None:
         if len(phrases) != len(limits):
             raise SearchError(f"{len(phrases)} lists of phrases for {len(limits)} sources: give one for each")
         self._phrases = [Phrases(wanted) for wanted in phrases]

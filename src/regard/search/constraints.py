@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from regard.search.phrases import Phrase
+
 Ids = list[int]
 
 
@@ -12,8 +14,8 @@ class Constraints:
 
     prefixes: list[Ids] | None = None
     """Tokens that each output must begin with."""
-    phrases: list[list[Ids]] | None = None
-    """Token sequences that each output must contain."""
+    phrases: list[list[Phrase]] | None = None
+    """Token sequences that each output must contain; one with alternatives is met by any of them."""
     suppressed: tuple[int, ...] = ()
     """Tokens that no output may have."""
 

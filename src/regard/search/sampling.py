@@ -245,5 +245,7 @@ def draw(logits: Tensor, uniform: Tensor, *, temperature: float, top_k: int, top
 
 def _uniform(seed: int, numbers: Sequence[int], steps: int, samples: int) -> Tensor:
     """Uniform numbers in [0, 1) for every sentence, sample and step, [B, n, steps]. More steps do not change earlier numbers."""
-    generators = [np.random.Generator(np.random.Philox(key=[seed, number])) for number in numbers]
+    generators = [
+        np.random.Generator(np.random.Philox(key=np.array([seed, number], dtype=np.uint64))) for number in numbers
+    ]
     return torch.from_numpy(np.stack([generator.random((steps, samples)).T for generator in generators]))

@@ -31,7 +31,7 @@ def encode_reserved(tokenizer: Tokenizer, text: str) -> list[int]:
             ids.append(names[part])
             continue
         gap = number > 0 and is_gap_name(parts[number - 1])
-        own = _going_on(tokenizer, part) if gap and not part[:1].isspace() else tokenizer.encode(part)
+        own = going_on(tokenizer, part) if gap and not part[:1].isspace() else tokenizer.encode(part)
         if spaces:
             space = [tokenizer.vocabulary.id_of(SPACE_MARK)]
             before = space if ids and part[:1].isspace() else []
@@ -41,7 +41,7 @@ def encode_reserved(tokenizer: Tokenizer, text: str) -> list[int]:
     return ids
 
 
-def _going_on(tokenizer: Tokenizer, part: str) -> list[int]:
+def going_on(tokenizer: Tokenizer, part: str) -> list[int]:
     """The ids of text without a space before it. A tokeniser of words knows no part of a word."""
     if tokenizer.kind not in _SUBWORDS:
         return tokenizer.encode(part)

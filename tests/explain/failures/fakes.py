@@ -10,7 +10,7 @@ from regard.bundle.config import Languages
 from regard.engine.forced import ForcedScore
 from regard.explain.failures.findings import Finding
 from regard.explain.failures.subject import ProbeOptions, ProbeTexts, TrainingText, TranslatorSubject, WriterSubject
-from regard.tasks.generate.writer import Generation
+from regard.tasks.generate.generation import Generation
 from regard.tasks.translate.translation import Translation
 
 NOUNS = ("hund", "katze", "vogel", "pferd", "fisch", "baum", "blume", "stein", "wolke", "lampe", "tisch", "stuhl")
@@ -111,12 +111,12 @@ def found(
     probed: ProbeTexts | None = None,
     most: int = 200,
 ) -> Finding:
-    """What a check finds in a translator."""
+    """The findings of a check in a translator."""
     return check(TranslatorSubject(model, probed or texts(), ProbeOptions(most=most)))
 
 
 def found_in_writer(check: Callable[[WriterSubject], Finding], model: FakeWriter, probed: ProbeTexts) -> Finding:
-    """What a check finds in a language model of English."""
+    """The findings of a check in a language model of English."""
     return check(WriterSubject(model, probed, ProbeOptions(), "en"))
 
 

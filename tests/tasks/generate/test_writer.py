@@ -24,8 +24,9 @@ from regard.models.config import LanguageRecurrentConfig, LanguageTransformerCon
 from regard.search.options import SearchOptions
 from regard.tasks.bundles import bundle_classes
 from regard.tasks.generate.evaluate import continuations
+from regard.tasks.generate.generation import Generation
 from regard.tasks.generate.settings import GenerateBundle
-from regard.tasks.generate.writer import Generation, Writer
+from regard.tasks.generate.writer import Writer
 from regard.tasks.load import load_served, load_translator, load_writer
 from regard.text.build import TokenizerPair, learn
 from regard.text.config import TextConfig

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import regard
+from regard.bundle.config import AlignmentConfig
 from regard.errors import BundleError, ConfigError, RegardError, SearchError
 from regard.explain.copying import gates
 from regard.explain.explain import explain
@@ -19,6 +20,7 @@ from regard.tasks.generate.settings import GenerateSettings
 from regard.tasks.load import load_translator, open_given
 from regard.tasks.pretrain.settings import PretrainSettings
 from regard.tasks.translate.ensemble import load_ensemble
+from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.settings import TranslateSettings
 from regard.tasks.translate.shortlist import make_shortlist
 from regard.tasks.translate.translator import Translator
@@ -92,6 +94,17 @@ def test_the_evidence_of_zeroing_is_of_hidden_states_alone(model: Translator) ->
     source, target = model.tokenizers.source.encode(TEXTS[0]), [7, 9]
     assert model._runner.states([source], [target]).shape == (1, 3, 32)
     assert model._runner.forced([source], [target]).shape == (1, 3, 32 + 1 + 2 * (len(source) + 1))
+
+
+def test_the_evidence_of_copying_is_the_weights_of_the_copy_head(model: Translator, tmp_path: Path) -> None:
+    ids = model.tokenizers.source.encode(TEXTS[0]), [7, 9]
+    probe = Probe("decoder.copy.weights")
+    model.forced([ids[0]], [ids[1]], probe)
+    [found] = model.evidence(Pairs([ids[0]], [ids[1]]), "copy")
+    torch.testing.assert_close(found[0, 0], probe["decoder.copy.weights"][0])
+    plain = load_translator(random_bundle(tmp_path / "plain"))
+    with pytest.raises(SearchError, match=r"'copy': this model does not copy \(model\.copy = false\)"):
+        plain.align(TEXTS[:1], ["the cat"], settings=AlignmentConfig(method="copy"))
 
 
 def refused(group: Any, values: dict[str, Any], *words: str) -> None:

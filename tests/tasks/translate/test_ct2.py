@@ -64,7 +64,7 @@ def smallest_gap(model: Translator, text: str, beam: int) -> float:
     def watch(step: Expansion) -> None:
         gaps.extend((step.logprobs[:, :-1] - step.logprobs[:, 1:]).flatten().tolist())
 
-    model.watch_beam(text, watch, beam=beam)
+    model.watch(text, watch, SearchOptions(beam=beam, alpha=1.0))
     return min(gaps)
 
 

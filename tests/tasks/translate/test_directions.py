@@ -4,8 +4,8 @@ import json
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
 
 from regard.bundle.manifest import write_manifest
 from regard.errors import BundleError, ConfigError
@@ -86,7 +86,7 @@ def test_the_tag_is_no_word_of_the_text(bundle: Path) -> None:
     assert model.tokenizers.source.words(source.ids)[1:] == plain.words(source.ids[1:])
     [alignment] = model.align(TEXTS[:1], ["the cat sleeps"])
     assert alignment.source_words == TEXTS[0].split()
-    assert torch.allclose(alignment.weights.sum(dim=1), torch.ones(3, dtype=torch.float64))
+    np.testing.assert_allclose(alignment.weights.sum(axis=1), 1.0)
 
 
 def test_a_text_cannot_forge_a_tag(bundle: Path) -> None:

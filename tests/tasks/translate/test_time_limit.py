@@ -4,6 +4,7 @@ import itertools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,9 +38,9 @@ def model(request: pytest.FixtureRequest, bundle: Path) -> Translator:
 
 
 def ticking(monkeypatch: pytest.MonkeyPatch, step: float = 1.0) -> None:
-    """A clock that moves each time a search reads it."""
+    """A clock that moves each time a search reads it. Other threads of the tests keep the real one."""
     ticks = itertools.count()
-    monkeypatch.setattr(interruption.time, "monotonic", lambda: next(ticks) * step)
+    monkeypatch.setattr(interruption, "time", SimpleNamespace(monotonic=lambda: next(ticks) * step))
 
 
 @pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 3, "nbest": 3}])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from regard.bundle.config import Languages
     from regard.engine.forced import ForcedScore
     from regard.explain.failures.templates import Template
-    from regard.tasks.generate.writer import Generation
+    from regard.tasks.generate.generation import Generation
     from regard.tasks.translate.translation import Translation
 
 MOST, BEAM, SEED = 200, 5, 1

@@ -2,7 +2,7 @@
 import { empty, make, prose } from "./dom.js";
 import { compact, exact, languageName } from "./format.js";
 import { masthead } from "./masthead.js";
-import { wordMapsView } from "./wordmaps.js";
+import { tokenProbabilities, wordMapsView } from "./wordmaps.js";
 
 const { explanations } = JSON.parse(document.getElementById("data").textContent);
 
@@ -13,12 +13,6 @@ function summary({ model, picture, given, logprob }) {
     prose("p", picture.text || "(nothing)", model.target_language, "story translation"),
     make("p", { class: "figures" }, make("span", {}, given ? "given, not found by a search" : "found by beam search"),
       make("span", {}, `log-probability ${exact(logprob)}`)));
-}
-
-function probabilities({ tokens, token_logprobs: logprobs }) {
-  return make("div", { class: "scroll" }, make("table", { class: "plain" },
-    make("tr", {}, make("th", {}, "token"), tokens.map((token) => make("td", {}, token.replace("\u2581", "")))),
-    make("tr", {}, make("th", {}, "probability"), logprobs.map((value) => make("td", {}, Math.exp(value).toFixed(3))))));
 }
 
 // Adds a part and its entry in the contents. An error is shown in the part.
@@ -48,7 +42,7 @@ part("looks", "Where it looks", "Where each word looks",
   "The decoder's attention to the patches of the picture while it writes each word.",
   (box, { picture, heads }) => wordMapsView(box, picture, heads));
 part("tokens", "Words", "How sure it is", "The probability of each token, given the picture and the tokens before it.",
-  (box, explanation) => box.append(probabilities(explanation)));
+  (box, explanation) => box.append(tokenProbabilities(explanation)));
 
 document.getElementById("foot").append("This page is one file and loads nothing from elsewhere.");
 document.documentElement.dataset.ready = "true";

@@ -6,6 +6,7 @@ function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") node.addEventListener(name, value);
+    else if (name === "style") node.style.cssText = value; // a server's policy forbids the attribute, not the property
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat()) {

@@ -98,6 +98,7 @@ export function headsView(parent, explanation) {
     grid.querySelectorAll(".thumb").forEach((button) => button.setAttribute("aria-pressed",
       String(button.dataset.layer === String(layer) && button.dataset.head === String(head))));
     title.textContent = `${ATTENTIONS[kind].name}, layer ${layer + 1}, head ${head + 1}`;
+    parent.dispatchEvent(new CustomEvent("head", { bubbles: true, detail: { kind, layer, head } })); // for pages that do more with it
     const weights = arrayOf(explanation.attention[kind]);
     detail.replaceChildren();
     matrixView(detail, {

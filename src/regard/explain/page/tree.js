@@ -62,15 +62,21 @@ function arrange(roots, withCut) {
   return { shown, width: left - GAP + 16, height: 12 + ROW * Math.max(1, ...free.values()) };
 }
 
+// Returns a function that shows another tree in the same place, such as the one that this has grown to.
 export function treeView(parent, tree) {
-  const { roots, all } = connect(tree.nodes);
-  const pieces = all.some((node) => node.text.includes("▁")); // subwords: the mark is the space before a word
-  const bounded = all.some((node) => node.hopeful !== null); // by an exact search
+  let [roots, all, pieces, bounded] = [];
   const frame = make("div", { class: "scroll" });
   const toggle = make("input", { type: "checkbox", checked: true, change: () => render() });
-  const cuts = all.filter((node) => node.state === "cut").length;
-  const label = make("label", {}, toggle, ` show the ${cuts} hypotheses that were cut`);
-  parent.append(make("div", { class: "bar" }, label), frame, legend());
+  const cuts = make("span");
+  parent.append(make("div", { class: "bar" }, make("label", {}, toggle, cuts)), frame, legend());
+
+  function show(nodes) {
+    ({ roots, all } = connect(nodes));
+    pieces = all.some((node) => node.text.includes("▁")); // subwords: the mark is the space before a word
+    bounded = all.some((node) => node.hopeful !== null); // by an exact search
+    cuts.textContent = ` show the ${all.filter((node) => node.state === "cut").length} hypotheses that were cut`;
+    render();
+  }
 
   function legend() {
     const key = (state, text) => make("span", {}, make("i", { class: `node-key ${state}` }), ` ${text}`);
@@ -156,5 +162,6 @@ export function treeView(parent, tree) {
     next.mark.focus();
   }
 
-  render();
+  show(tree.nodes);
+  return (grown) => show(grown.nodes);
 }

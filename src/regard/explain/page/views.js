@@ -1,8 +1,9 @@
 // The parts of an explanation that can be shown. The page of a sentence shows all, the page of a run some.
 import { alignmentView } from "./alignment.js";
+import { arrayOf } from "./arrays.js";
 import { attributionView } from "./attribution.js";
 import { headsView } from "./heads.js";
-import { matrixView } from "./matrix.js";
+import { largest, matrixView } from "./matrix.js";
 import { mixingView } from "./mixing.js";
 import { searchesView } from "./searches.js";
 import { stepView } from "./step.js";
@@ -21,6 +22,14 @@ function alignments(box, { alignments: maps }) {
   matrixView(box, {
     rows: map.target_words, columns: map.source_words, value: (row, column) => map.weights[row][column], scale: 1, label: "Alignment",
     tell: (row, column) => [["weight", map.weights[row][column]]],
+  });
+}
+
+function poolingView(box, { pooling, source }) {
+  const weights = arrayOf(pooling);
+  matrixView(box, {
+    rows: ["weight"], columns: source.tokens, value: (row, column) => weights.at(column), scale: largest(weights.data), label: "Pooling weights",
+    tell: (row, column) => [["weight", weights.at(column)]],
   });
 }
 
@@ -49,6 +58,12 @@ export const SENTENCE_PARTS = [
     lead: "A layer without attention weights still has gates and filters. Of every layer gradients tell how far it reads.",
     has: ({ mixing }) => mixing.length,
     build: mixingView,
+  },
+  {
+    id: "pooling", name: "Pooling", title: "Which words it weighs",
+    lead: "A learned query gives each token a weight; the label is read from the weighted mean of their states. The weights sum to 1.",
+    has: ({ pooling }) => pooling,
+    build: poolingView,
   },
   {
     id: "search", name: "Search", title: "How it chose",

@@ -62,3 +62,10 @@ export function wordMapsView(parent, shown, heads = null) {
     shown.gold.length > 0 && make("span", {}, make("i", { class: "region-key" }), " what it names (gold)")));
   show((word) => chosen.at(word));
 }
+
+// A table of the tokens of a caption and their probabilities.
+export function tokenProbabilities({ tokens, token_logprobs: logprobs }) {
+  return make("div", { class: "scroll" }, make("table", { class: "plain" },
+    make("tr", {}, make("th", {}, "token"), tokens.map((token) => make("td", {}, token.replace("\u2581", "")))),
+    make("tr", {}, make("th", {}, "probability"), logprobs.map((value) => make("td", {}, Math.exp(value).toFixed(3))))));
+}

@@ -30,6 +30,8 @@ class MixerSettings(SizedConfig):
     """Gates and long convolutions of mixer hyena."""
     filter_width: int = Field(default=64, ge=1, le=1024)
     """Inner width of the network that gives the filters of mixer hyena."""
+    filter_shortest: int = Field(default=16, ge=1, le=65536)
+    """Lags after which the shortest filter of mixer hyena has fallen to a hundredth. Recall of what stands far back needs more of them."""
 
 
 def listed(names: Any) -> tuple[Any, ...]:

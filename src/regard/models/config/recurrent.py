@@ -145,3 +145,6 @@ class LanguageRecurrentConfig(RecurrentBase):
 
 class ClassifierRecurrentConfig(RecurrentReaderBase):
     """A recurrent encoder with a head for labels."""
+
+    pooling: Literal["final", "mean", "max", "attention"] = "final"
+    """The vector of a text: its final states (of convolutions the mean), the mean or maximum of all, or a mean by learned attention."""

@@ -317,8 +317,8 @@ class ClassifierTransformerConfig(TransformerBase):
     """Which network."""
     encoder_layers: int | None = Field(default=None, ge=1, le=64)
     """Blocks of the encoder, where it differs from `layers`."""
-    pooling: Literal["mean", "max", "class"] = "mean"
-    """How a classifier makes one vector of a text: the mean or the maximum of its states, or that of a class token before it."""
+    pooling: Literal["mean", "max", "class", "attention"] = "mean"
+    """The vector of a text: the mean or the maximum of its states, that of a class token, or their mean weighted by learned attention."""
     pooler: bool = False
     """A linear map and tanh between that vector and the labels, as BERT has it."""
     output_bias: bool = False
@@ -332,7 +332,8 @@ class ClassifierTransformerConfig(TransformerBase):
             return self
         if self.pooling == "class":
             raise ValueError(
-                "model.pooling 'class' reads the first token, which with model.causal sees no other; choose 'mean' or 'max'"
+                "model.pooling 'class' reads the first token, which with model.causal sees no other; choose 'mean', 'max' or "
+                "'attention'"
             )
         for name in dict.fromkeys(self.mixers[0]):
             check_mixer(self, name, "mixer", causal=True, sizes=(self.max_positions, self.width, self.heads))

@@ -45,7 +45,7 @@ def word_maps(
     words = tokenizer.decode(ids).split()
     patches = list(range(grid[0] * grid[1]))  # each patch is a "word" of the source
     maps = to_one(merged(weights, patches, tokenizer.words(ids), len(patches), len(words)))
-    return WordMaps(words, maps.view(len(words), *grid))
+    return WordMaps(words, torch.from_numpy(maps).view(len(words), *grid))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ says so (`truncated`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -17,6 +16,7 @@ from regard.engine.batching import length_batches, padded
 from regard.engine.input_length import MAX_TOKENS, most_characters
 from regard.engine.resident import Evaluable, Resident
 from regard.tasks.checks import check_texts
+from regard.tasks.classify.classification import Classification
 from regard.tasks.explainable import Explainable
 from regard.text.tokenizer import Tokenizer
 
@@ -27,19 +27,6 @@ class LabelNetwork(Evaluable, Protocol):
     def __call__(self, source: Tensor) -> Tensor:
         """source [B, S] -> logits [B, L]; a tagger returns [B, S, L]"""
         ...
-
-
-@dataclass(frozen=True)
-class Classification:
-    """A text and its label."""
-
-    text: str
-    label: str
-    """The most probable label."""
-    probabilities: dict[str, float]
-    """The probability of every label."""
-    truncated: bool = False
-    """Whether the text was too long and only its beginning was read."""
 
 
 class LabelServer(Explainable[LabelNetwork]):

@@ -6,7 +6,14 @@ from pydantic import Field, model_validator
 
 from regard.bundle.config import TextBundleSettings
 from regard.data.config import LabelledData
-from regard.models.config import CLASSIFIERS, BagConfig, ClassifierTransformerConfig, LabelsOf, ModelConfig
+from regard.models.config import (
+    CLASSIFIERS,
+    BagConfig,
+    ClassifierRecurrentConfig,
+    ClassifierTransformerConfig,
+    LabelsOf,
+    ModelConfig,
+)
 from regard.models.shapes import Shapes, classifier_shapes
 from regard.settings import Choice
 from regard.tasks.checks import check_kind, check_positions, check_replay, check_select
@@ -37,7 +44,7 @@ class ClassifySettings(RunSettings):
                 "task 'classify' needs labelled texts to learn from; give data.labelled, or --data FILE.tsv"
             )
         self._check_tagging()
-        pooling = self.model.pooling if isinstance(self.model, ClassifierTransformerConfig) else None
+        pooling = getattr(self.model, "pooling", None)
         marks = ["an end mark", "a class token"] if pooling == "class" else ["an end mark"]
         check_positions(self.model.reach, self.data.max_length, marks)
         return self
@@ -49,7 +56,9 @@ class ClassifySettings(RunSettings):
             raise ValueError(
                 "model.kind 'bag' has no order, so data.labels_of 'token' asks too much; choose 'recurrent' or 'transformer'"
             )
-        if isinstance(self.model, ClassifierTransformerConfig) and self.model.pooling != "mean":
+        if not isinstance(self.model, ClassifierTransformerConfig | ClassifierRecurrentConfig):
+            return
+        if self.model.pooling != type(self.model).model_fields["pooling"].default:
             raise ValueError(
                 f"model.pooling {self.model.pooling!r} has no meaning for data.labels_of 'token', where nothing is pooled; leave it out"
             )

@@ -5,26 +5,11 @@ A text longer than `MAX_TOKENS`, or than the learned positions, is split into pa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from regard.tasks.checks import check_texts
+from regard.tasks.classify.classification import Tagging
 from regard.tasks.classify.classifier import LabelServer, distributions
 from regard.text.tokenizer import word_ends
-
-
-@dataclass(frozen=True)
-class Tagging:
-    """A text and the labels of its words."""
-
-    text: str
-    words: list[str]
-    """The words of the normalised text."""
-    labels: list[str]
-    """The most probable label of each word."""
-    probabilities: list[dict[str, float]]
-    """The probability of every label, for each word."""
-    parted: bool = False
-    """Whether the text was too long and was tagged in parts."""
 
 
 class Tagger(LabelServer):

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ from regard.data.images import pixel_tensor
 from regard.data.pictures import Picture, fitted, picture_of_array, read_picture
 from regard.engine.resident import Evaluable, Resident
 from regard.errors import InputTypeError
+from regard.tasks.classify_images.classification import PictureClassification
 
 TOKENS_AT_ONCE = 16_384
 """Tokens of the pictures that are read together."""
@@ -31,20 +31,6 @@ class PictureNetwork(Evaluable, Protocol):
     def __call__(self, source: Tensor) -> Tensor:
         """source [B, C, H, W] -> logits [B, L]"""
         ...
-
-
-@dataclass(frozen=True)
-class PictureClassification:
-    """A picture and its label."""
-
-    picture: str
-    """The path, or `array 0` for the first array."""
-    label: str
-    """The most probable label."""
-    probabilities: dict[str, float]
-    """The probability of every label."""
-    resized: tuple[int, int] | None = None
-    """(width, height) of a picture that had another size than the network reads; None: it had that size."""
 
 
 class PictureClassifier:

@@ -4,7 +4,6 @@ A series that is shorter than the context is preceded by copies of its first val
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +23,11 @@ from regard.data.series_windows import ScaledSeries
 from regard.engine.resident import Resident
 from regard.errors import DataError, InputTypeError
 from regard.models.forecasters import ForecastNetwork
+from regard.tasks.forecast.series_forecast import SeriesForecast
 from regard.tasks.forecast.settings import ForecastBundle
 
 WINDOWS_AT_ONCE = 1024
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class SeriesForecast:
-    """The forecast of one series."""
-
-    series: str
-    """Its name."""
-    times: list[str]
-    """The times of the horizon."""
-    values: list[float]
-    """The forecast value of each."""
-    quantiles: dict[float, list[float]]
-    """Quantile -> its forecast at each time; a higher quantile is never below a lower one."""
-    padded: bool = False
-    """Whether the series is shorter than the context."""
 
 
 class Forecaster:

@@ -8,6 +8,7 @@ from regard.engine.resident import Resident
 from regard.errors import SearchError
 from regard.search.expansion import Expansion, Steps
 from regard.search.hypothesis import Hypothesis
+from regard.tasks.generate.token_logprobs import TokenLogprob, added_token
 
 ResultT = TypeVar("ResultT")
 
@@ -26,8 +27,13 @@ class TextStream(Iterator[str], Generic[ResultT]):
         limit: int,
         text_of: Callable[[Sequence[int]], str],
         finish: Callable[[Sequence[Hypothesis]], tuple[str, ResultT]],
+        logprobs: Sequence[TokenLogprob] = (),
     ) -> None:
-        """limit: the longest text in tokens; text_of: decodes tokens; finish: returns the whole text and the result."""
+        """limit: the longest text in tokens; text_of: decodes tokens; finish: returns the whole text and the result.
+
+        logprobs: what the steps add the log-probability of each token to.
+        """
+        self.logprobs = logprobs
         self._resident, self._limit, self._text_of, self._finish = resident, limit, text_of, finish
         self._steps: Steps | None = steps
         self._tokens: list[int] = []
@@ -40,6 +46,11 @@ class TextStream(Iterator[str], Generic[ResultT]):
         if self._result is None:
             raise SearchError("the text is not whole yet: read all of its pieces first")
         return self._result
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The ids of the text so far."""
+        return self._tokens
 
     def __next__(self) -> str:
         while self._steps is not None:
@@ -81,9 +92,8 @@ class TextStream(Iterator[str], Generic[ResultT]):
 
     def _after(self, expansion: Expansion) -> str:
         """The text after one more step; unchanged if the step ended it."""
-        going = expansion.going[0, :1].tolist()
-        possible = any(float(expansion.logprobs[0, place]) > -float("inf") for place in going)
-        if len(self._tokens) == self._limit or bool(expansion.finished.any()) or not possible:
+        token = added_token(expansion)
+        if token is None or len(self._tokens) == self._limit:
             return self._text
-        self._tokens.append(int(expansion.tokens[0, going[0]]))
+        self._tokens.append(token)
         return self._text_of(self._tokens).rstrip("\ufffd")

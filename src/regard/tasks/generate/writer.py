@@ -8,10 +8,10 @@ Shapes: B sentences, N tokens, T tokens of a window, D width.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Any, Protocol, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import torch
@@ -27,70 +27,39 @@ from regard.engine.constraints import suppressed_ids
 from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_CHARACTERS, TruncationWarning, most_characters
 from regard.engine.prefill import PrefilledStepper
-from regard.engine.resident import Evaluable, Resident
+from regard.engine.resident import Resident
 from regard.engine.risk import least_risk
 from regard.errors import SearchError
-from regard.search.checks import check_count
 from regard.search.constraints import Constraints
-from regard.search.hypothesis import Hypothesis, Proof
+from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import NOT_BEGUN, Interruption, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
 from regard.search.run import goes_token_by_token, run_search, search_steps
-from regard.search.stepper import Stepper
 from regard.tasks.checks import check_text, check_texts
 from regard.tasks.explainable import Explainable
+from regard.tasks.generate.generation import Generation
+from regard.tasks.generate.network import LanguageNetwork
 from regard.tasks.generate.text_stream import TextStream
+from regard.tasks.generate.token_logprobs import (
+    LogitKeeper,
+    LogitWatcher,
+    TokenLogprob,
+    read_logprobs,
+    watched,
+    with_logprobs,
+)
+from regard.tasks.generate.windows import Window, window_batches, windows
+from regard.tasks.generate.writing_options import writing_options
 from regard.text.lines import decode_lines, encode_lines
 from regard.text.tokenizer import Tokenizer
 
 USUAL_LENGTH = 200  # tokens of an output, the default
-WINDOWS_TOKENS = 8192  # read at once, when scoring
 MOST_PROMPT = MAX_CHARACTERS  # for a network without a context length
 
 
-class LanguageNetwork(Stepper[Any], Evaluable, Protocol):
-    """A network that models language."""
-
-    context: int | None
-
-    def hidden(self, source: Tensor, target_in: Tensor) -> Tensor:
-        """(source [B, 0], target_in [B, T]) -> [B, T, D]"""
-        ...
-
-    def likelihoods(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """(hidden [N, D], targets [N]) -> log p [N]"""
-        ...
-
-    def unseen_tokens(self) -> tuple[int, ...]:
-        """The tokens that the training text lacks, which are scored but not written."""
-        ...
-
-
-@dataclass(frozen=True)
-class Generation:
-    """The continuation of a prompt."""
-
-    prompt: str
-    """The prompt as it was given."""
-    text: str
-    """The continuation, without the prompt."""
-    tokens: list[str]
-    """The pieces of the text."""
-    logprob: float
-    """log p(text | prompt), the end mark included if finished."""
-    score: float
-    """The score that ranks several continuations."""
-    finished: bool
-    """Whether the model ended it; False: it was cut at the maximum length."""
-    alternatives: tuple["Generation", ...] = ()
-    """All continuations of this prompt, this one first; empty if only one was requested."""
-    truncated: bool = False
-    """Whether the prompt was too long and only its end was read."""
-    timed_out: bool = False
-    """Whether the time limit ended its search."""
-    proof: Proof | None = None
-    """The proof of an exact search: the number of nodes, and whether no text is more probable."""
+class PromptLengthError(SearchError):
+    """A prompt that is longer than the network reads."""
 
 
 GenerationStream: TypeAlias = TextStream[Generation]
@@ -128,7 +97,7 @@ class Writer(Explainable[LanguageNetwork]):
         the most probable text. With `nbest`, the first has the others as `alternatives`. stopped: a function, such as the `is_set` of
         an event, that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
         """
-        return self.write(prompts, _writing_options(options), stopped)
+        return self.write(prompts, writing_options(options), stopped)
 
     def write(
         self, prompts: Sequence[str], options: SearchOptions, stopped: StopSignal | None = None
@@ -153,14 +122,41 @@ class Writer(Explainable[LanguageNetwork]):
 
     def stream(self, prompt: str, options: SearchOptions, stopped: StopSignal | None = None) -> GenerationStream:
         """Stream the continuation of one prompt, sampled or greedy. The pieces joined are `result.text`."""
+        check_text(prompt, "prompt")
+        return self._stream(prompt, self._prompt_ids(prompt), options, stopped)
+
+    def stream_ids(
+        self,
+        ids: Sequence[int],
+        options: SearchOptions,
+        stopped: StopSignal | None = None,
+        *,
+        logprobs: int | None = None,
+        see: LogitWatcher | None = None,
+    ) -> GenerationStream:
+        """`stream`, for a prompt in tokens. logprobs: so many of the most probable tokens at each place; None: none are recorded.
+
+        see: looks at every step.
+        """
+        return self._stream(self.text(ids), ids, options, stopped, logprobs, see)
+
+    def _stream(
+        self,
+        prompt: str,
+        ids: Sequence[int],
+        options: SearchOptions,
+        stopped: StopSignal | None,
+        most: int | None = None,
+        see: LogitWatcher | None = None,
+    ) -> GenerationStream:
         if options.nbest > 1 or options.mbr or not goes_token_by_token(options):
             raise SearchError("only one text that is drawn, or searched for greedily, can be told while it is written")
-        check_text(prompt, "prompt")
-        ids = self._prompt_ids(prompt)
         limit, constraints = self._limits(options)
         fed = self._fed([ids])
+        keeper = LogitKeeper(PrefilledStepper(self.network, fed))
+        logprobs: list[TokenLogprob] = []
         steps = search_steps(
-            PrefilledStepper(self.network, fed),
+            keeper,
             fed[:, :0],
             options,
             limits=[limit],
@@ -168,12 +164,43 @@ class Writer(Explainable[LanguageNetwork]):
             constraints=constraints,
             interruption=Interruption.of(options.time_limit, stopped),
         )
+        if most is not None:
+            steps = with_logprobs(steps, keeper, limit, most, logprobs)
+        if see is not None:
+            steps = watched(steps, keeper, limit, see)
 
         def finish(hypotheses: Sequence[Hypothesis]) -> tuple[str, Generation]:
             generation = self._generation(prompt, ids, hypotheses, options)
             return generation.text, generation
 
-        return TextStream(self._resident, steps, limit, lambda tokens: self.continued(ids, tokens), finish)
+        return TextStream(self._resident, steps, limit, lambda tokens: self.continued(ids, tokens), finish, logprobs)
+
+    def read_logprobs(self, ids: Sequence[int], most: int) -> list[TokenLogprob]:
+        """The log-probability of each token of a prompt of at most a context, and of the `most` most probable tokens at its place."""
+        with self._resident.evaluating() as network:
+            return read_logprobs(network, list(ids), self.device, most)
+
+    def prompt_ids(self, prompt: str) -> list[int]:
+        """The ids of a prompt. One that the network cannot read as a whole is a `PromptLengthError`."""
+        check_text(prompt, "prompt")
+        if len(prompt) > self._most_prompt:
+            raise PromptLengthError(
+                f"the prompt has {len(prompt):,} characters, and this model reads {self._most_prompt:,}"
+            )
+        ids = self._prompt_ids(prompt)
+        self.check_prompt(ids)
+        return ids
+
+    def check_prompt(self, ids: Sequence[int]) -> None:
+        """Refuse tokens that the model does not have, and more of them than its context."""
+        context, outputs = self.network.context, self.tokenizer.vocabulary.pad
+        if context is not None and len(ids) + 1 > context:
+            raise PromptLengthError(
+                f"the prompt has {len(ids):,} tokens, and this model's context length is {context:,}"
+            )
+        for token in ids:
+            if not 0 <= token < outputs:
+                raise SearchError(f"token {token}: this model has the tokens 0 to {outputs - 1}")
 
     def score(self, texts: Sequence[str], *, alpha: float = 0.0) -> list[ForcedScore]:
         """The log-probability of each text, by the chain rule, with those of its tokens."""
@@ -217,15 +244,13 @@ class Writer(Explainable[LanguageNetwork]):
         """log p of every token of every document, given the tokens before it."""
         results = [np.zeros(len(ids)) for ids in documents]
         with activity("scoring", sum(map(len, documents)), "tokens") as progress:
-            for batch in _batches(_windows(documents, self.texts.context)):
+            for batch in window_batches(windows(documents, self.texts.context)):
                 for window, part in zip(batch, self._window_logprobs(documents, batch), strict=True):
                     results[window.document][window.first : window.end] = part
                     progress.advance(len(part))
         return results
 
-    def _window_logprobs(
-        self, documents: Sequence[NDArray[Any]], batch: Sequence["_Window"]
-    ) -> list[NDArray[np.float64]]:
+    def _window_logprobs(self, documents: Sequence[NDArray[Any]], batch: Sequence[Window]) -> list[NDArray[np.float64]]:
         """log p of the scored tokens of each window of a batch."""
         rows = [documents[window.document][window.start : window.end].tolist() for window in batch]
         wanted = [
@@ -329,54 +354,3 @@ class Writer(Explainable[LanguageNetwork]):
             for hypothesis in hypotheses
         )
         return replace(ranked[0], alternatives=ranked if options.nbest > 1 else ())
-
-
-def _writing_options(given: SearchKeywords) -> SearchOptions:
-    """The options of a language model, which samples if nothing asks for a search."""
-    beam, nbest, mbr = given.get("beam", 0), given.get("nbest", 1), given.get("mbr", 0)
-    check_count("beam", beam, least=0)
-    sample = given.get("sample", not beam)
-    searches = mbr or given.get("exact", False) or given.get("exhaustive", False)
-    check_count("nbest", nbest)
-    options: SearchKeywords = {
-        **given,
-        "sample": bool(sample and not searches),
-        "beam": max(beam, 1 if sample or mbr else nbest),
-    }
-    return SearchOptions.of(options, beside=("stopped",))
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Tokens start .. end of a document, of which those from `first` on are scored."""
-
-    document: int
-    start: int
-    first: int
-    end: int
-
-
-def _windows(documents: Sequence[NDArray[Any]], size: int) -> Iterator[_Window]:
-    """Overlapping windows over all documents; every token is scored once."""
-    for number, ids in enumerate(documents):
-        if not len(ids):
-            continue
-        yield _Window(number, 0, 0, min(size, len(ids)))
-        stride = max(1, size // 2)
-        for first in range(size, len(ids), stride):
-            end = min(first + stride, len(ids))
-            yield _Window(number, end - size, first, end)
-
-
-def _batches(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
-    """Batches of consecutive windows, at most `WINDOWS_TOKENS` tokens with padding."""
-    batch: list[_Window] = []
-    width = 0
-    for window in windows:
-        width = max(width, window.end - window.start)
-        if batch and (len(batch) + 1) * width > WINDOWS_TOKENS:
-            yield batch
-            batch, width = [], window.end - window.start
-        batch.append(window)
-    if batch:
-        yield batch

@@ -7,7 +7,6 @@ model of prefixes needs no gaps: it continues the text.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,39 +24,13 @@ from regard.search.checks import check_count
 from regard.search.options import SearchOptions
 from regard.tasks.checks import check_texts
 from regard.tasks.explainable import Explainable
+from regard.tasks.pretrain.filling import Candidate, Filling
 from regard.tasks.pretrain.gaps import Gaps, spans_of
 from regard.tasks.pretrain.settings import PretrainBundle
 from regard.tasks.translate.translation import Source
 from regard.tasks.translate.translator import Translator
 from regard.text.build import TokenizerPair
 from regard.text.reserved_text import encode_reserved
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A piece for a gap."""
-
-    text: str
-    """The piece as text."""
-    piece: str
-    """The piece as the vocabulary has it: `▁` stands for a space."""
-    probability: float
-
-
-@dataclass(frozen=True)
-class Filling:
-    """A text with gaps, and the text filled."""
-
-    text: str
-    """The text as it was given."""
-    filled: str
-    """The text with the most probable piece in each gap, or as the model writes it."""
-    gaps: tuple[tuple[Candidate, ...], ...] = ()
-    """Of a masked model: the most probable pieces for each gap, best first."""
-    alternatives: tuple[str, ...] = ()
-    """Of an encoder-decoder: the n best texts, best first; empty if only one was requested."""
-    truncated: bool = False
-    """Whether the text was too long and only its beginning was read."""
 
 
 def filler_of(

@@ -1,32 +1,37 @@
 """Word alignment of text pairs: from evidence between tokens to links between words. It runs no network.
 
-Shapes: L layers, H heads, T target and S source tokens with their end marks.
+Shapes: T target and S source tokens with their end marks.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from torch import Tensor
-
+from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod
+from regard.engine.fast import FastPath
 from regard.engine.input_length import MAX_CHARACTERS
-from regard.tasks.translate.alignment import best_links, token_weights, word_weights
+from regard.search.hypothesis import Hypothesis
+from regard.tasks.translate.alignment import Weights, after_reading, best_links, token_weights, word_weights
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.translation import Alignment, Links
 from regard.text.build import TokenizerPair
 from regard.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 MOST_WORDS = 4096  # of a truncated text: bounds the weights of its words, which are zero past the tokens that were read
 
-Evidence = Callable[[Pairs, AlignmentMethod, int], list[Tensor]]
+Evidence = Callable[[Pairs, AlignmentMethod, int], "list[Tensor]"]
 """(pairs, method, batch_tokens) -> [L, H, T, S] of each pair."""
 
 
 class Aligner:
-    """Aligns words, by the evidence for links between tokens."""
+    """Aligns words: by attention that a faster engine shows, or else by evidence from torch."""
 
-    def __init__(self, tokenizers: TokenizerPair, evidence: Evidence) -> None:
+    def __init__(self, tokenizers: TokenizerPair, evidence: Evidence, fast: FastPath) -> None:
         self._source, self._target = tokenizers.source, tokenizers.target
-        self._evidence = evidence
+        self._evidence, self._fast = evidence, fast
 
     def align(
         self,
@@ -58,19 +63,42 @@ class Aligner:
         weights = self._word_weights(pairs, counts, how, batch_tokens)
         return [best_links(own, how.links, how.least) for own in weights]
 
+    def links_of_all(
+        self,
+        sources: Sequence[list[int]],
+        hypotheses: Sequence[Sequence[Hypothesis]],
+        how: AlignmentConfig,
+        batch_tokens: int,
+    ) -> list[list[Links]]:
+        """The links of all hypotheses of each source."""
+        flat = [(source, [*one.tokens]) for source, own in zip(sources, hypotheses, strict=True) for one in own]
+        pairs = Pairs([source for source, _ in flat], [target for _, target in flat])
+        links = iter(self.links(pairs, how, batch_tokens))
+        return [[next(links) for _ in own] for own in hypotheses]
+
+    def _token_weights(self, pairs: Pairs, how: AlignmentConfig, batch_tokens: int) -> list[Weights]:
+        """The evidence [T, S] of each pair, a row for each token."""
+        found = self._fast.attention(pairs.sources, pairs.targets, how, batch_tokens)
+        if found is None:
+            stacks = self._evidence(pairs, how.method, batch_tokens)
+            return [token_weights(stack, how.layer, how.heads, how.shift) for stack in stacks]
+        with activity("aligning", len(pairs.sources), "pairs"):
+            rows = dict(found)
+        return [after_reading(rows[n]) if how.shift else rows[n] for n in range(len(pairs.sources))]
+
     def _word_weights(
         self, pairs: Pairs, counts: Sequence[tuple[int, int]], how: AlignmentConfig, batch_tokens: int
-    ) -> list[Tensor]:
+    ) -> list[Weights]:
         """The weights [target words, source words] of each pair. counts: the numbers of its source and target words."""
         return [
             word_weights(
-                token_weights(stack, how.layer, how.heads, how.shift),
+                weights,
                 self._source.words(source),
                 self._target.words(target),
                 *count,
             )
-            for stack, source, target, count in zip(
-                self._evidence(pairs, how.method, batch_tokens), pairs.sources, pairs.targets, counts, strict=True
+            for weights, source, target, count in zip(
+                self._token_weights(pairs, how, batch_tokens), pairs.sources, pairs.targets, counts, strict=True
             )
         ]
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 
 from regard.engine.constraints import TextConstraints
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import SearchOptions
+from regard.tasks.translate.once import Once
 from regard.tasks.translate.translation import Links, Source, Translation
 from regard.text.tokenizer import Tokenizer
 
@@ -52,12 +53,8 @@ class LinksOfCall:
         sources: Sequence[list[int]],
         hypotheses: Sequence[Sequence[Hypothesis]],
     ) -> None:
-        self._compute, self._sources, self._hypotheses = compute, sources, hypotheses
-
-    @cached_property
-    def _all(self) -> list[list[Links]]:
-        return self._compute(self._sources, self._hypotheses)
+        self._all = Once(partial(compute, sources, hypotheses))
 
     def of(self, text: int, rank: int) -> Links:
         """The links of one hypothesis."""
-        return self._all[text][rank]
+        return self._all()[text][rank]

@@ -19,6 +19,7 @@ from regard.search.ensemble import Ensemble, EnsembleState, mean_log_probabiliti
 from regard.search.stepper import Record
 from regard.tasks.bundles import Bundle, load_bundle
 from regard.tasks.translate.directions import Directions, directions_of, names_of
+from regard.tasks.translate.output_length import widest
 from regard.tasks.translate.translator import Translator
 
 
@@ -44,6 +45,7 @@ def load_ensemble(paths: Sequence[str | Path], device: str | torch.device = "cpu
         alignment=first.config.alignment,
         reach=min(reaches, default=None),
         directions=_shared_directions(bundles),
+        longest=widest(bundle.config.longest_output for bundle in bundles),
     )
 
 

@@ -7,12 +7,15 @@ from typing import Any
 
 from regard.activity import activity
 from regard.bundle.config import AlignmentConfig
+from regard.data.config import STDIN
 from regard.data.corpus_config import Direction
-from regard.data.readers import read_parallel
-from regard.errors import DataError
-from regard.metrics.alignment import Links, alignment_error_rate, to_pharaoh
+from regard.data.groups import read_groups
+from regard.data.readers import display_name, read_parallel
+from regard.errors import ConfigError, DataError
+from regard.metrics.alignment import Links, alignment_error_rate, mass_on_gold, to_pharaoh
 from regard.metrics.evaluation import evaluate_translations
-from regard.metrics.systems import chosen_scores
+from regard.metrics.scores import METRICS
+from regard.metrics.systems import chosen_scores, scores_by_group
 from regard.tasks.translate.translator import Translator
 from regard.training.objective import Evaluation
 
@@ -47,6 +50,10 @@ class TranslateTest:
     """Their source language."""
     alignment: AlignmentConfig | None = None
     """How words are aligned; None: as the model's config says."""
+    groups: Sequence[str] | None = None
+    """The group of each sentence, to score them by; None: there are none."""
+    max_length: int | None = None
+    """The longest translation in tokens; None: by the length of its source."""
 
 
 def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluation:
@@ -56,7 +63,7 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
     sources, references = list(test.sources), list(test.references)
     began = time.perf_counter()
     with activity(f"beam {test.beam}"):
-        translations = translator.translate(sources, beam=test.beam, alpha=test.alpha)
+        translations = translator.translate(sources, beam=test.beam, alpha=test.alpha, max_length=test.max_length)
     decoding_seconds = time.perf_counter() - began
     forced = [] if test.names else translator.score(sources, references)
     with activity("comparing with the references"):
@@ -71,6 +78,16 @@ def evaluate_translator(translator: Translator, test: TranslateTest) -> Evaluati
             more_references=test.more_references,
             names=test.names,
             resamples=test.resamples,
+        )
+    if test.groups is not None:
+        metrics["groups"] = scores_by_group(
+            test.groups,
+            [translation.text for translation in translations],
+            [references, *test.more_references],
+            [name for name, row in METRICS.items() if name in metrics and row.is_counted],
+            sources=sources,
+            tokenize=test.tokenize,
+            lowercase=test.lowercase,
         )
     if test.more_references or test.resamples:
         metrics["references"] = 1 + len(test.more_references)
@@ -99,13 +116,22 @@ def _alignment(translator: Translator, test: TranslateTest) -> dict[str, float |
     alignments = translator.align(list(test.sources), list(test.references), settings=test.alignment)
     predicted = [frozenset(alignment.links) for alignment in alignments]
     score = alignment_error_rate(predicted, [sure for sure, _ in test.gold], [possible for _, possible in test.gold])
-    return {"aer": score.aer, "alignment_precision": score.precision, "alignment_recall": score.recall}
+    mass = mass_on_gold([alignment.weights.tolist() for alignment in alignments], [sure for sure, _ in test.gold])
+    return {
+        "aer": score.aer,
+        "alignment_precision": score.precision,
+        "alignment_recall": score.recall,
+        "attention_on_gold": mass,
+    }
 
 
 def test_from_flags(flags: Mapping[str, Any]) -> TranslateTest:
     """The test set of `regard evaluate --src F --ref F [--ref F2]`."""
     source = flags["src"]
     chosen_scores(flags["metric"], len(flags["refs"]))  # refuses unknown ones before the search, which takes time
+    groups = flags.get("groups")
+    if groups == STDIN and STDIN in (source, *flags["refs"]):
+        raise ConfigError("standard input '-' can be read only once; give --groups as a file")
     sources, references, *more_references = read_parallel([source, *flags["refs"]])
     if not any(map(str.strip, sources)):
         raise DataError(f"{source}: no sentences to evaluate on")
@@ -123,6 +149,8 @@ def test_from_flags(flags: Mapping[str, Any]) -> TranslateTest:
         to=flags.get("to"),
         from_=flags.get("from"),
         alignment=flags["alignment"],
+        groups=None if groups is None else read_groups(groups, sources, display_name(source)),
+        max_length=flags.get("max_length"),
     )
 
 

@@ -9,12 +9,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from regard.activity import activity
 from regard.bundle.config import AlignmentMethod
+from regard.engine.batching import length_batches
 from regard.engine.runner import Ids, Runner
 from regard.errors import SearchError
 from regard.ops.probe import Edit, Probe
+from regard.tasks.translate.pairs import Pairs
 
 ZEROED_TOGETHER = 4096  # source tokens in one pass of value zeroing
+
+
+def evidence_of_all(runner: Runner, method: AlignmentMethod, pairs: Pairs, batch_tokens: int) -> list[Tensor]:
+    """`evidence` of all pairs, in batches."""
+    results: dict[int, Tensor] = {}
+    with activity("aligning", len(pairs.sources), "pairs") as progress:
+        for batch in length_batches(pairs.widths, batch_tokens):
+            results.update(zip(batch, evidence(runner, method, *pairs.rows(batch)), strict=True))
+            progress.advance(len(batch))
+    return [results[number] for number in range(len(pairs.sources))]
 
 
 def evidence(runner: Runner, method: AlignmentMethod, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[Tensor]:
@@ -22,9 +35,11 @@ def evidence(runner: Runner, method: AlignmentMethod, sources: Sequence[Ids], ta
 
     attention: the weights (Bahdanau et al. 2015). norm: weight times |v W_O|, a token's contribution to the output (Kobayashi et al. 2020).
     zeroing: 1 - cos of the output with and without the token's value, for each layer with all its heads (Mohebbi et al. 2023).
+    copy: the weights with which a network that copies points to pieces of the source (See et al. 2017).
     """
-    stack = _attention(runner, method == "norm", sources, targets)  # [B, L, H, T, S]
-    pairs = [
+    copied = method == "copy"  # by one layer with one head
+    stack = _pointing(runner, sources, targets) if copied else _attention(runner, method == "norm", sources, targets)
+    pairs = [  # of [B, L, H, T, S]
         stack[row, :, :, : len(target) + 1, : len(source) + 1].cpu()
         for row, (source, target) in enumerate(zip(sources, targets, strict=True))
     ]
@@ -49,6 +64,14 @@ def _attention(runner: Runner, with_norms: bool, sources: Sequence[Ids], targets
             weights = weights * probe[norms][:, :, None, :]
         layers.append(weights)
     return torch.stack(layers, dim=1)
+
+
+def _pointing(runner: Runner, sources: Sequence[Ids], targets: Sequence[Ids]) -> Tensor:
+    probe = Probe(optional=["decoder.copy.weights"])
+    runner.forced(sources, targets, probe)
+    if not len(probe):
+        raise SearchError("method 'copy': this model does not copy (model.copy = false); choose another method")
+    return probe["decoder.copy.weights"][:, None, None]
 
 
 def _zeroing(runner: Runner, layers: int, source: Ids, target: Ids) -> Tensor:

@@ -50,6 +50,7 @@ def make_translator(bundle: OpenBundle, device: "str | torch.device", engine: st
         bundle=bundle,
         fast=None if fast is None else FastPath(fast, only=engine == "ct2"),
         directions=directions_of(bundle.config, str(bundle.given or bundle.directory)),
+        longest=bundle.config.longest_output,
     )
 
 

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import asdict
+from itertools import takewhile
 from typing import Any, cast
 
 from torch import nn
 
 from regard.bundle.config import AlignmentConfig, Languages, vocabulary_sizes
 from regard.data.batches import Batch
+from regard.data.corpus import Corpus
 from regard.data.examples import PairExamples
 from regard.data.prepare import Prepared
 from regard.data.replay import replay_note
@@ -28,13 +30,17 @@ from regard.tasks.translate.directed_objective import (
 from regard.tasks.translate.directions import common_languages, directions_of
 from regard.tasks.translate.evaluate import TranslateTest
 from regard.tasks.translate.language_check import characters_per_piece
+from regard.tasks.translate.output_length import learned_length
 from regard.tasks.translate.settings import TranslateBundle, TranslateSettings
 from regard.tasks.translate.translator import Translator
+from regard.text.build import TokenizerPair
+from regard.text.placeholders import placeholder_ids
 from regard.training.events import Sample
 from regard.training.loss import TeacherForced, batch_loss, corpus_loss
 from regard.training.objective import Loss, Measured, StepInfo
 
 JUDGED_LINES = 1000  # of the validation text, for the mean length of a piece
+LEAST_SEEN = 20  # occurrences of a placeholder below which it is not used in translation
 FEW_HELD_OUT = 50  # held-out pairs below which scores are noise
 LEFT_OUT = ("too_long", "empty", "held_out", "duplicates_of_validation")
 
@@ -57,6 +63,7 @@ class TranslateObjective(TextObjective):
         self.examples = PairExamples(train, prepared.tokenizers, settings.text.dropout, links, parts)
         self._valid = PairExamples(valid, prepared.tokenizers)
         self._head = None if head is None else AlignmentLoss(head)
+        longest = learned_length(prepared.train.source_lengths, prepared.train.target_lengths)
         own = TranslateBundle(
             model=settings.model,
             languages=common_languages(one.pair for one in self._directions)
@@ -67,7 +74,12 @@ class TranslateObjective(TextObjective):
             characters_per_piece=characters_per_piece(
                 prepared.tokenizers.source, [source for source, _ in prepared.valid_pairs[:JUDGED_LINES]]
             ),
+            output_per_source=None if longest is None else longest.per_source,
+            output_most=None if longest is None else longest.most,
             directions=self._directions,
+            placeholders=0
+            if settings.data.placeholders is None
+            else learned_placeholders(prepared.tokenizers, prepared.train),
         )
         self.bundle = own if base is None else own.inherited(base)
         self.notes: tuple[str, ...] = ()
@@ -141,6 +153,7 @@ class TranslateObjective(TextObjective):
             languages=self.bundle.languages,
             reach=self.bundle.reach,
             directions=directions_of(self.bundle),
+            longest=self.bundle.longest_output,
         )
         sources, references = [source for source, _ in pairs], [target for _, target in pairs]
         to = None if directions is None else [target for _, target in directions]
@@ -155,6 +168,13 @@ class TranslateObjective(TextObjective):
         auto = auto_for_translations(len(pairs))
         value = best_value(train.select, auto, loss, scores)
         return Measured(loss, value, scores, tuple(shown), selecting(train.select, auto))
+
+
+def learned_placeholders(tokenizers: TokenizerPair, corpus: Corpus) -> int:
+    """How many placeholders, from the first on, occur in the sources of a training corpus often enough to be learned."""
+    counts = corpus.source_counts(len(tokenizers.source.vocabulary))
+    pieces = placeholder_ids(tokenizers.source)[: len(placeholder_ids(tokenizers.target))]
+    return len(list(takewhile(lambda piece: counts[piece] >= LEAST_SEEN, pieces)))
 
 
 def _scores(sources: list[str], references: list[str], hypotheses: list[str]) -> dict[str, float]:

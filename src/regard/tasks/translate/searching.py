@@ -1,7 +1,7 @@
 """Searches for translations and scores given ones, tokens in and tokens out: limits, constraints, batches, and the choice of the engine.
 
-Without `max_length`, an output has at most 2 x source tokens + 10 tokens. The limit is of each text, so that results do not depend on the
-batch.
+Without `max_length`, an output has at most 2 x source tokens + 10 tokens, or more where the bundle says so (`output_length.py`). The
+limit is of each text, so that results do not depend on the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from regard.activity import activity
 from regard.bundle.opened import OpenBundle
 from regard.bundle.shortlist import Shortlist, has_shortlist, read_shortlist
 from regard.engine.batching import length_batches
-from regard.engine.constraints import TextConstraints, search_constraints
+from regard.engine.constraints import TextConstraints, TextPhrase, search_constraints
 from regard.engine.fast import FastPath, Forced, Found
+from regard.engine.forced import ForcedScore
 from regard.engine.risk import least_risk
 from regard.errors import SearchError
 from regard.search.constraints import Constraints
@@ -21,7 +23,8 @@ from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
 from regard.search.interruption import NOT_BEGUN, Interruption
 from regard.search.options import SearchOptions
-from regard.tasks.translate.output_length import max_output_length
+from regard.search.ranking import Ranking
+from regard.tasks.translate.output_length import USUAL, OutputLength, max_output_length
 from regard.tasks.translate.pairs import Pairs
 from regard.text.tokenizer import Tokenizer
 
@@ -43,12 +46,14 @@ class Searcher:
         fast: FastPath,
         reach: int | None,
         bundle: OpenBundle | None = None,
+        longest: OutputLength = USUAL,
     ) -> None:
         """runner: called when torch is first needed; reach: the longest sequence that the network has positions for, or None.
 
-        bundle: where the shortlist is.
+        bundle: where the shortlist is. longest: how long outputs may be.
         """
         self._target, self._runner, self.fast, self._reach, self._bundle = target, runner, fast, reach, bundle
+        self._longest = longest
 
     @cached_property
     def _shortlist(self) -> Shortlist:
@@ -64,7 +69,7 @@ class Searcher:
         self,
         texts: int,
         prefixes: Sequence[str] | None = None,
-        phrases: Sequence[Sequence[str]] | None = None,
+        phrases: Sequence[Sequence[TextPhrase]] | None = None,
     ) -> TextConstraints:
         """The constraints of so many texts."""
         return TextConstraints(self._target, texts, prefixes, phrases)
@@ -105,11 +110,11 @@ class Searcher:
         """The maximum output length of each source."""
         if constraints:
             return [
-                max_output_length(len(ids), options, constraints.needs(number), self._reach)
+                max_output_length(len(ids), options, constraints.needs(number), self._reach, self._longest)
                 for number, ids in enumerate(sources)
             ]
         lengths = [len(ids) for ids in sources]
-        limit_of = {length: max_output_length(length, options, 0, self._reach) for length in {*lengths}}
+        limit_of = {length: max_output_length(length, options, 0, self._reach, self._longest) for length in {*lengths}}
         return [limit_of[length] for length in lengths]
 
     def _batch(
@@ -173,6 +178,18 @@ class Searcher:
         for batch in length_batches(pairs.widths, batch_tokens):
             yield from zip(batch, runner.score(*pairs.rows(batch)), strict=True)
 
+    def forced_scores(self, pairs: Pairs, ranking: Ranking, batch_tokens: int) -> list[ForcedScore]:
+        """`score` as scores of the pairs, in order. The end mark of a truncated target is left out."""
+        results: dict[int, ForcedScore] = {}
+        with activity("scoring", len(pairs.sources), "pairs") as progress:
+            for number, logprobs in self.score(pairs, batch_tokens):
+                kept = logprobs[:-1] if number in pairs.cut_targets else logprobs
+                tokens, logprob = len(pairs.targets[number]), sum(kept)
+                score = ranking.score(logprob, tokens)
+                results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
+                progress.advance()
+        return [results[number] for number in range(len(pairs.sources))]
+
     def watch(
         self, source: list[int], options: SearchOptions, constraints: TextConstraints, watch: Watcher
     ) -> list[Hypothesis]:
@@ -181,7 +198,7 @@ class Searcher:
             raise SearchError("exact search has no steps to watch; use watch_exact")
         if options.exhaustive:
             raise SearchError("exhaustive search has no steps to watch; use a beam")
-        limits = [max_output_length(len(source), options, constraints.needs(0), self._reach)]
+        limits = [max_output_length(len(source), options, constraints.needs(0), self._reach, self._longest)]
         in_tokens = self._in_tokens(constraints, limits, options)
         [hypotheses] = self._runner().search(
             self._batch([0], [source], limits, in_tokens, replace(options, shortlist=False)),
@@ -194,7 +211,10 @@ class Searcher:
     def watch_exact(self, source: list[int], options: SearchOptions, watch: BranchWatcher) -> Hypothesis:
         """The most probable hypothesis of one source; `watch` gets every step of the exact search."""
         return self._runner().exact(
-            source, options, limit=max_output_length(len(source), options, 0, self._reach), watch=watch
+            source,
+            options,
+            limit=max_output_length(len(source), options, 0, self._reach, self._longest),
+            watch=watch,
         )
 
     def least_risk(self, samples: Sequence[Hypothesis], nbest: int) -> tuple[list[Hypothesis], list[float]]:

@@ -7,6 +7,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from regard.bundle.config import CONFIG, AlignmentConfig, TextBundleSettings
 from regard.bundle.manifest import MEND, Manifest
 from regard.data.config import PairData
+from regard.data.placeholders import RESERVED
 from regard.errors import BundleError
 from regard.models.config import TRANSLATORS, ModelConfig, TransformerBase, TransformerConfig
 from regard.models.shapes import Shapes, translator_shapes
@@ -14,9 +15,10 @@ from regard.settings import Choice
 from regard.tasks.aligned_head import AlignedHead, AlignedTrainConfig, aligned_head, check_alignment
 from regard.tasks.checks import check_copies, check_kind, check_positions, check_replay, check_select
 from regard.tasks.translate.directions import DirectionConfig, common_languages, merged_directions
+from regard.tasks.translate.output_length import LARGEST_FACTOR, OutputLength, widest
 from regard.text.build import TokenizerPair
 from regard.text.config import TextConfig
-from regard.text.reserved import language_name
+from regard.text.reserved import MOST, language_name
 from regard.training.config import RunSettings
 
 if TYPE_CHECKING:
@@ -61,6 +63,16 @@ class TranslateSettings(RunSettings):
         return self
 
     @model_validator(mode="after")
+    def _reserve_placeholders(self) -> Self:
+        """Reserve placeholders, where training pairs get some and the settings say nothing."""
+        reserved = self.text.reserved
+        if self.data.placeholders is not None and self.train.start is None and not reserved.placeholders:
+            reserved = reserved.model_copy(update={"placeholders": RESERVED})
+            # frozen, but not handed out yet
+            object.__setattr__(self, "text", self.text.model_copy(update={"reserved": reserved}))
+        return self
+
+    @model_validator(mode="after")
     def _check_alignments(self) -> Self:
         given = self.data.alignments is not None
         check_alignment(self.train, "data.alignments", given, self.model.cross_attention_layers)
@@ -87,15 +99,30 @@ class TranslateBundle(TextBundleSettings):
     characters_per_piece: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Mean characters of a source piece in the validation text. Input with far fewer is not like the training text."""
 
+    output_per_source: int | None = Field(default=None, ge=1, le=LARGEST_FACTOR)
+    """The longest output in multiples of its source, where the training text has longer ones than are usual; None: the usual."""
+
+    output_most: int | None = Field(default=None, ge=1)
+    """The limit of that in tokens, a little above the longest output of training; None: there is none."""
+
     directions: tuple[DirectionConfig, ...] = ()
     """The directions that a model of several was trained in. Their target languages have tags in the vocabulary."""
 
+    placeholders: int = Field(default=0, ge=0, le=MOST)
+    """How many placeholder pieces the model has learned to carry over, the first of its vocabularies."""
+
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The values; a model of one direction has no list of them."""
+        """The values without those that most models lack: several directions, longer outputs, placeholders."""
         values: dict[str, Any] = write(self)
         if not self.directions:
             values.pop("directions", None)
+        if self.output_per_source is None:
+            values.pop("output_per_source", None)
+        if self.output_most is None:
+            values.pop("output_most", None)
+        if not self.placeholders:
+            values.pop("placeholders", None)
         return values
 
     @model_validator(mode="after")
@@ -136,6 +163,11 @@ class TranslateBundle(TextBundleSettings):
         return translator_shapes(self.model, sizes.source, sizes.target, sizes.joint)
 
     @property
+    def longest_output(self) -> OutputLength | None:
+        """How long an output may be; None: as long as is usual."""
+        return None if self.output_per_source is None else OutputLength(self.output_per_source, self.output_most)
+
+    @property
     def direction_names(self) -> tuple[str, ...]:
         """Its several directions in words."""
         return tuple(f"{one.source} -> {one.target}" for one in self.directions)
@@ -154,7 +186,13 @@ class TranslateBundle(TextBundleSettings):
     def inherited(self, base: Self) -> Self:
         """This config with the languages of the base model, and with its alignment settings if there are none here."""
         inherited = super().inherited(base)
-        changes: dict[str, Any] = {"alignment": self.alignment or base.alignment}
+        longest = widest((self.longest_output, base.longest_output))
+        changes: dict[str, Any] = {
+            "alignment": self.alignment or base.alignment,
+            "output_per_source": None if longest is None else longest.per_source,
+            "output_most": None if longest is None else longest.most,
+            "placeholders": max(self.placeholders, base.placeholders),
+        }
         if self.directions:
             changes["directions"] = merged_directions(base.directions, self.directions)
             changes["languages"] = common_languages(one.pair for one in changes["directions"])

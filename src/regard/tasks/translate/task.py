@@ -27,7 +27,7 @@ class Translate:
     validated = ("bleu", "chrf", "exact_match")
     results = ResultFile("translations.jsonl", ("source", "reference", "hypothesis"), ("sentences", "sentences"))
     advice = "use `regard translate`, or score and evaluate with sources"
-    evaluation_files = EvaluationFiles(("src", "ref"), "a translator")
+    evaluation_files = EvaluationFiles(("src", "ref"), "a translator", ("groups",))
 
     def objective(
         self, settings: TranslateSettings, base: OpenBundle | None, listener: PreparationListener
@@ -63,7 +63,7 @@ class Translate:
         return evaluate_translator(served, test)
 
     def shown(self, metrics: Mapping[str, Any]) -> str:
-        from regard.metrics.systems import score_table
+        from regard.metrics.systems import group_table, score_table
 
         names = [name for name, value in metrics.items() if isinstance(value, float)]
         records = metrics.get("scores", {})
@@ -72,4 +72,5 @@ class Translate:
             for name in names
         }
         resamples = metrics.get("bootstrap", {}).get("resamples", 0)
-        return score_table(rows, metrics["sentences"], metrics.get("references", 1), resamples)
+        table = score_table(rows, metrics["sentences"], metrics.get("references", 1), resamples)
+        return table + group_table(metrics.get("groups", {}))

@@ -16,13 +16,13 @@ from regard.activity import activity
 from regard.bundle.config import AlignmentConfig, AlignmentMethod, Languages
 from regard.bundle.describe import summary
 from regard.bundle.opened import OpenBundle
-from regard.engine.batching import length_batches
+from regard.engine.constraints import TextPhrase
 from regard.engine.fast import FastPath
 from regard.engine.forced import ForcedScore
 from regard.engine.input_length import MAX_TOKENS
 from regard.engine.resident import Resident
 from regard.errors import RegardError
-from regard.extras import needing
+from regard.extras import is_installed, needing
 from regard.search.checks import NODE_LIMIT, check_count
 from regard.search.expansion import BranchWatcher, Watcher
 from regard.search.hypothesis import Hypothesis
@@ -31,7 +31,7 @@ from regard.search.options import SearchKeywords, SearchOptions, lists_options
 from regard.search.ranking import Ranking
 from regard.tasks.translate.answers import LinksOfCall, ranked_translation
 from regard.tasks.translate.directions import Directions
-from regard.tasks.translate.output_length import warn_of_cuts
+from regard.tasks.translate.output_length import USUAL, OutputLength, warn_of_cuts
 from regard.tasks.translate.pairs import Pairs
 from regard.tasks.translate.reading import Reader, read_to_each
 from regard.tasks.translate.searching import Searcher
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from regard.engine.runner import Network, Runner
     from regard.ops.probe import Probe
     from regard.tasks.translate.aligner import Aligner
-
+    from regard.tasks.translate.reranking import Reranker
 
 ALIGNMENT_BATCH_TOKENS = 1024  # smaller batches, because the weights of all heads and layers are in memory
 
@@ -65,10 +65,12 @@ class Translator:
         bundle: OpenBundle | None = None,
         fast: FastPath | None = None,
         directions: Directions | None = None,
+        longest: OutputLength | None = None,
     ) -> None:
         """`reach`: the longest sequence that the network has positions for, end mark included (`BundleConfig.reach`).
 
         `fast`: a faster engine, used for the searches that it supports. `directions`: of a model of several; `towards` chooses among them.
+        longest: how long outputs may be (`TranslateBundle.longest_output`).
         """
         check_count("max_tokens", max_tokens)
         self._resident: Resident[Network] = network if isinstance(network, Resident) else Resident(network)
@@ -81,7 +83,10 @@ class Translator:
         self.max_tokens = max_tokens if reach is None else min(max_tokens, reach - 1)
         self.reach = reach
         self._reader = Reader(self.tokenizers, self.max_tokens)
-        self._searcher = Searcher(tokenizers.target, lambda: self._runner, fast or FastPath(), reach, bundle)
+        self.longest = longest or USUAL
+        self._searcher = Searcher(
+            tokenizers.target, lambda: self._runner, fast or FastPath(), reach, bundle, self.longest
+        )
 
     def __repr__(self) -> str:
         return summary(type(self).__name__, self.bundle, self._resident.loaded)
@@ -102,10 +107,9 @@ class Translator:
 
     @cached_property
     def _aligner(self) -> "Aligner":
-        with needing("word alignment"):
-            from regard.tasks.translate.aligner import Aligner
+        from regard.tasks.translate.aligner import Aligner
 
-        return Aligner(self.tokenizers, self.evidence)
+        return Aligner(self.tokenizers, self.evidence, self._searcher.fast)
 
     @property
     def device(self) -> "torch.device":
@@ -136,7 +140,7 @@ class Translator:
         to: str | Sequence[str] | None = None,
         from_: str | None = None,
         prefixes: Sequence[str] | None = None,
-        phrases: Sequence[Sequence[str]] | None = None,
+        phrases: Sequence[Sequence[TextPhrase]] | None = None,
         batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
@@ -170,7 +174,7 @@ class Translator:
         to: str | Sequence[str] | None = None,
         from_: str | None = None,
         prefixes: Sequence[str] | None = None,
-        phrases: Sequence[Sequence[str]] | None = None,
+        phrases: Sequence[Sequence[TextPhrase]] | None = None,
         batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
@@ -178,8 +182,8 @@ class Translator:
         """`translate`, with a `SearchOptions` object.
 
         prefixes: the beginning of each translation; phrases: the phrases that each translation must contain, tokenized by the target
-        tokenizer one by one. A constraint that cannot be met is dropped with a warning, and named in `unmet`. scores=False allows a faster
-        greedy search, which leaves `score` and `logprob` NaN.
+        tokenizer one by one; a list in place of a phrase holds alternatives, of which one is enough. A constraint that cannot be met is
+        dropped with a warning, and named in `unmet`. scores=False allows a faster greedy search, which leaves `score` and `logprob` NaN.
 
         `options.time_limit` bounds the whole call, all batches together, from the first batch on. stopped: a function, such as the `is_set`
         of an event, that is called between the steps of the search; if it returns True, `SearchStopped` is raised.
@@ -204,6 +208,11 @@ class Translator:
         """Whether words can be aligned: the network has attention to the source."""
         return self.bundle is None or bool(getattr(self.bundle.config, "aligns", True))
 
+    @property
+    def can_align(self) -> bool:
+        """Whether words can be aligned here, in the model's own way."""
+        return self.aligns and (is_installed("torch") or self._searcher.fast.attends(self.alignment))
+
     def engine(self, **options: Unpack[SearchKeywords]) -> Literal["ct2", "torch"]:
         """The engine of such a search, loaded now."""
         return "ct2" if self.searches_fast(SearchOptions.of(options)) else "torch"
@@ -211,6 +220,10 @@ class Translator:
     def searches_fast(self, options: SearchOptions) -> bool:
         """Whether the faster engine does such a search, of whatever length and without constraints. It is loaded now."""
         return self._searcher.fast.prepare(options)
+
+    def is_interruptible(self, options: SearchOptions) -> bool:
+        """Whether `stopped` ends such a search between its tokens without a change of its engine. A beam of CTranslate2 runs to its end."""
+        return self._searcher.fast.is_interruptible(options)
 
     def fast_batch_tokens(self, options: SearchOptions) -> int | None:
         """The source tokens of a batch that the faster engine searches fastest; None: it does not do such a search."""
@@ -234,44 +247,41 @@ class Translator:
         options: SearchOptions,
         *,
         prefixes: Sequence[str] | None = None,
-        phrases: Sequence[Sequence[str]] | None = None,
+        phrases: Sequence[Sequence[TextPhrase]] | None = None,
         batch_tokens: int | None = None,
         scores: bool = True,
         stopped: StopSignal | None = None,
     ) -> list[Translation]:
         """`search`, for texts tokenized by `read`."""
+        wide = options if self.reranker is None else self.reranker.widened(options)
+        scores = scores or self.reranker is not None
         if batch_tokens is not None:
             check_count("batch_tokens", batch_tokens)
         constraints = self._searcher.constraints(len(sources), prefixes, phrases)
         rows = [source.ids for source in sources]
-        interruption = Interruption.of(options.time_limit, stopped)
+        interruption = Interruption.of(wide.time_limit, stopped)
         hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
-        target = self.tokenizers.target
         links = LinksOfCall(self._links, rows, hypotheses)
         results: list[Translation | None] = [None] * len(sources)
         with activity("translating", len(sources), "sentences") as progress:
-            for number, own in self._searcher.search(rows, options, constraints, batch_tokens, scores, interruption):
-                hypotheses[number], utilities = own, None
-                if options.mbr:
-                    hypotheses[number], utilities = self._searcher.least_risk(own, options.nbest)
+            for number, own in self._searcher.search(rows, wide, constraints, batch_tokens, scores, interruption):
+                utilities = None
+                if wide.mbr:
+                    own, utilities = self._searcher.least_risk(own, wide.nbest)
+                hypotheses[number] = own
                 # made here, while an engine of several threads searches the other sentences
                 results[number] = ranked_translation(
-                    target, number, sources[number], hypotheses[number], utilities, options, constraints, links
+                    self.tokenizers.target, number, sources[number], own, utilities, wide, constraints, links
                 )
                 progress.advance()
-        warn_of_cuts(rows, options, hypotheses)
-        return cast(list[Translation], results)
-
-    def watch_beam(
-        self, text: str, watch: Watcher, *, beam: int = 5, alpha: float = 1.0, nbest: int = 1
-    ) -> list[Hypothesis]:
-        """The best hypotheses for one text, as token ids; `watch` gets every step of the search."""
-        return self.watch(text, watch, SearchOptions(beam=beam, alpha=alpha, nbest=nbest))
+        warn_of_cuts(rows, wide, hypotheses, self.longest)
+        ranked = cast(list[Translation], results)
+        return ranked if self.reranker is None else self.reranker.ranked(ranked, options)
 
     def watch(
-        self, text: str, watch: Watcher, options: SearchOptions, *, prefix: str = "", phrases: Sequence[str] = ()
+        self, text: str, watch: Watcher, options: SearchOptions, *, prefix: str = "", phrases: Sequence[TextPhrase] = ()
     ) -> list[Hypothesis]:
-        """`watch_beam` for any search but exact and exhaustive search, which have no such steps."""
+        """The best hypotheses for one text, as token ids; `watch` gets every step. Not of exact and exhaustive search, which have none."""
         [source] = self.read([text])
         return self._searcher.watch(source.ids, options, self._searcher.constraints(1, [prefix], [phrases]), watch)
 
@@ -298,18 +308,11 @@ class Translator:
 
         to, from_: see `towards`.
         """
-        ranking = Ranking(alpha)
         pairs = self._towards(to, from_)._reader.pairs(sources, targets)
-        results: dict[int, ForcedScore] = {}
-        with activity("scoring", len(sources), "pairs") as progress:
-            for number, logprobs in self._searcher.score(pairs, batch_tokens):
-                kept = logprobs[:-1] if number in pairs.cut_targets else logprobs  # a truncated target has no end
-                tokens, logprob = len(pairs.targets[number]), sum(kept)
-                score = ranking.score(logprob, tokens)
-                results[number] = ForcedScore(logprob, score, tokens, kept, truncated=number in pairs.cut)
-                progress.advance()
-        return [results[number] for number in range(len(sources))]
+        return self._searcher.forced_scores(pairs, Ranking(alpha), batch_tokens)
 
+    reranker: "Reranker | None" = None
+    """A second model that chooses among the hypotheses of `search`, if one is set (`reranking.py`)."""
     explainer: "Callable[..., Any] | None" = None
     """The function that explains a sentence; `regard.load` sets it."""
 
@@ -371,20 +374,9 @@ class Translator:
     ) -> "list[Tensor]":
         """The evidence for links between the tokens of each pair, [L, H, T, S], end marks last."""
         with needing("word alignment"):
-            from regard.tasks.translate.evidence import evidence
-
-        results: dict[int, Tensor] = {}
-        with activity("aligning", len(pairs.sources), "pairs") as progress:
-            for batch in length_batches(pairs.widths, batch_tokens):
-                results.update(zip(batch, evidence(self._runner, method, *pairs.rows(batch)), strict=True))
-                progress.advance(len(batch))
-        return [results[number] for number in range(len(pairs.sources))]
+            from regard.tasks.translate.evidence import evidence_of_all
+        return evidence_of_all(self._runner, method, pairs, batch_tokens)
 
     def _links(self, sources: Sequence[list[int]], hypotheses: Sequence[Sequence[Hypothesis]]) -> list[list[Links]]:
         """The links of every hypothesis of every source, by teacher forcing of the hypotheses."""
-        flat = [
-            (sources[number], list(hypothesis.tokens)) for number, own in enumerate(hypotheses) for hypothesis in own
-        ]
-        pairs = Pairs([source for source, _ in flat], [target for _, target in flat])
-        links = iter(self._aligner.links(pairs, self.alignment, ALIGNMENT_BATCH_TOKENS))
-        return [[next(links) for _ in own] for own in hypotheses]
+        return self._aligner.links_of_all(sources, hypotheses, self.alignment, ALIGNMENT_BATCH_TOKENS)

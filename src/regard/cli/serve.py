@@ -1,0 +1,74 @@
+"""`regard serve`: models behind HTTP."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from regard.serve.settings import ServeSettings
+
+
+def serve(
+    bundles: Annotated[list[Path], typer.Argument(metavar="DIR ..", help="Runs or bundles, of any task.")],
+    host: Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 5000 by default, 0 is a free one.")] = None,
+    api_keys: Annotated[
+        Path | None, typer.Option("--api-keys", metavar="FILE", help="Keys, one a line; without it none is needed.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option("--cors", metavar="ORIGIN", help="A site whose pages may use the API.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Of CTranslate2's weights: float32, bfloat16, int8 or auto.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option(help="The beam of /translate; 5 by default.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. limits.seconds=10.")
+    ] = None,
+) -> None:
+    """Serve models with LibreTranslate's API until Ctrl-C or SIGTERM. SIGHUP loads them anew."""
+    from regard.cli.streams import print_status
+    from regard.extras import require
+
+    for module in ("fastapi", "uvicorn", "prometheus_client", "python_multipart"):
+        require(module, "regard serve")
+
+    from regard.errors import ConfigError
+    from regard.serve.process import listen
+    from regard.serve.process import serve as run
+    from regard.serve.service import Service
+    from regard.tasks.load import open_given
+
+    flags = {
+        "host": host,
+        "port": port,
+        "api_keys": None if api_keys is None else str(api_keys),
+        "cors": cors or None,
+        "precision": precision,
+        "beam": beam,
+    }
+    settings = serve_settings(config, {name: value for name, value in flags.items() if value is not None}, sets or [])
+    for bundle in bundles:
+        open_given(bundle)  # a wrong path is refused before the port is taken
+    service = Service(settings, bundles)
+    try:
+        sockets = listen(settings)
+    except ConfigError:
+        service.close()
+        raise
+    address = f"http://{settings.host}:{sockets[0].getsockname()[1]}"
+    print_status(f"loading {len(bundles)} model{'s' if len(bundles) > 1 else ''}")
+    run(service, sockets, lambda: print_status(f"serving on {address}; Ctrl-C ends it"))
+
+
+def serve_settings(config: Path | None, flags: dict[str, Any], sets: list[str]) -> "ServeSettings":
+    """The settings of a file, changed by flags and `--set`."""
+    from regard.serve.settings import ServeSettings
+    from regard.settings import override, read_toml
+
+    values = {} if config is None else read_toml(config)
+    return ServeSettings.parse(
+        override({**values, **flags}, sets), str(config) if config is not None else "regard serve"
+    )

@@ -1,0 +1,373 @@
+"""`Batcher`: texts of concurrent requests share searches. asyncio in front, worker threads behind.
+
+A request is a job. Its texts wait in the queue until a worker takes them, a few of each job in turn, so that a long list delays a short
+request by one batch and not by its length. Texts share a batch if their model and options agree. What depends on the other texts of a call
+(sampling counts them, a time limit bounds them all, a shortlist is of the batch) never shares one: a text's answer does not depend on who
+else asks.
+
+A worker tokenizes, searches and decodes. The event loop does none of it.
+"""
+
+import asyncio
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from regard.machine import usable_cores
+from regard.search.interruption import SearchStopped, StopSignal
+from regard.search.options import SearchOptions, default_of
+from regard.serve.errors import BusyError, SlowdownError, UnavailableError
+from regard.serve.overload import Overload
+from regard.serve.settings import BatchSettings, LimitSettings
+from regard.tasks.translate.translation import Translation
+from regard.tasks.translate.translator import Translator
+
+FOR_LISTS = 0.75  # the share of the queue that requests of many texts may fill
+_ROOM_SECONDS = 0.02  # between two looks at a full queue
+_CHARACTERS_OF_TOKEN = 3  # of the source, for each token of the output that an option asks for
+_WORTH_STOPPING = 0.25
+"""Seconds of a batch. A shorter one runs to its end: to look between its tokens takes a third of its time."""
+
+
+class BatchListener(Protocol):
+    """Is told of each batch."""
+
+    def batch(self, texts: int, source_tokens: int, target_tokens: int, seconds: float) -> None:
+        """A batch of so many texts is done. Called in a worker thread."""
+        ...
+
+
+@dataclass(eq=False)
+class _Job:
+    """The texts of one request."""
+
+    model: Translator
+    texts: Sequence[str]
+    options: SearchOptions
+    prefixes: Sequence[str] | None
+    phrases: Sequence[Sequence[str]] | None
+    cancelled: StopSignal
+    finish: Callable[["_Job"], None]
+    """Hands the results, or the error, to the event loop."""
+    arrived: float
+    begun: int = 0
+    """The texts that workers have taken."""
+    results: dict[int, Translation] = field(default_factory=dict)
+    error: BaseException | None = None
+    dead: bool = False
+    """Nobody waits for it."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether its answers would depend on the other texts of its batch."""
+        options = self.options
+        return options.draws or options.shortlist or options.time_limit is not None
+
+    characters: int = 0
+    """The characters of texts that no worker has taken."""
+
+    def fits(self, other: "_Job") -> bool:
+        """Whether both may share a batch."""
+        return (
+            self.model is other.model
+            and self.options == other.options
+            and not (self.alone or other.alone)
+            and self.constrained == other.constrained
+        )
+
+    @property
+    def constrained(self) -> bool:
+        return bool(self.prefixes or self.phrases)
+
+    @property
+    def left(self) -> int:
+        """Its texts that no worker has taken."""
+        return len(self.texts) - self.begun
+
+    def unwanted(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.dead or self.cancelled()
+
+
+@dataclass
+class _Batch:
+    """Texts that are searched together: places of jobs."""
+
+    places: list[tuple[_Job, int]]
+
+    @property
+    def jobs(self) -> list[_Job]:
+        return list(dict.fromkeys(job for job, _ in self.places))
+
+    def of(self, job: _Job) -> "_Batch":
+        """The part of one job."""
+        return _Batch([place for place in self.places if place[0] is job])
+
+    @property
+    def characters(self) -> int:
+        return sum(len(job.texts[place]) for job, place in self.places)
+
+    @property
+    def effort(self) -> float:
+        """The characters that an ordinary search takes as long for."""
+        options = self.places[0][0].options
+        return effort(self.characters, len(self.places), options)
+
+    def unwanted(self) -> bool:
+        return all(job.unwanted() for job in self.jobs)
+
+
+class Batcher:
+    """The queue of texts and its workers."""
+
+    def __init__(self, settings: BatchSettings, limits: LimitSettings, listener: BatchListener | None = None) -> None:
+        self._settings, self._limits, self._listener = settings, limits, listener
+        self._queue: deque[_Job] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._waiting = 0
+        count = settings.workers or usable_cores()
+        self._overload = Overload(settings, limits, count)
+        self._workers = [
+            threading.Thread(target=self._work, name=f"batch-{number}", daemon=True) for number in range(count)
+        ]
+        for worker in self._workers:
+            worker.start()
+
+    @property
+    def waiting(self) -> int:
+        """The texts that no worker has taken."""
+        return self._waiting
+
+    async def translate(
+        self,
+        model: Translator,
+        texts: Sequence[str],
+        options: SearchOptions,
+        *,
+        prefixes: Sequence[str] | None = None,
+        phrases: Sequence[Sequence[str]] | None = None,
+        cancelled: StopSignal | None = None,
+        patient: bool = False,
+    ) -> list[Translation]:
+        """One translation for each text, in order. model: of one direction (`Step.translator`).
+
+        cancelled: looked at between the tokens of a search; the task may be cancelled as well. A full queue is a `SlowdownError`;
+        patient: wait for room instead, as a document does.
+        """
+        if not texts:
+            return []
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[Translation]] = loop.create_future()
+
+        def finish(job: _Job) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, future, job)
+
+        job = _Job(
+            model,
+            texts,
+            options,
+            prefixes,
+            phrases,
+            cancelled or _never,
+            finish,
+            time.monotonic(),
+            characters=sum(map(len, texts)),
+        )
+        while (refusal := self._enter(job)) is not None:
+            if not patient or isinstance(refusal, UnavailableError):
+                raise refusal
+            if job.unwanted():
+                raise SearchStopped
+            await asyncio.sleep(_ROOM_SECONDS)
+        try:
+            return await future
+        finally:
+            if not future.done() or future.cancelled():
+                self._leave(job)
+
+    def close(self, seconds: float | None = None) -> None:
+        """Let the workers finish what is queued, and end them. Call it from a thread other than theirs.
+
+        seconds: the longest wait for them; None: until they have ended.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for worker in self._workers:
+            worker.join(None if end is None else max(0.0, end - time.monotonic()))
+
+    def _enter(self, job: _Job) -> BusyError | None:
+        """Put a job into the queue. A refusal says why there is no room."""
+        with self._changed:
+            if self._closed:
+                return UnavailableError("the server is stopping")
+            others = [other.characters for other in self._queue]
+            most = self._limits.queue if len(job.texts) <= self._settings.slice else int(self._limits.queue * FOR_LISTS)
+            if self._queue and self._waiting + len(job.texts) > most:
+                return SlowdownError("Slowdown: the queue is full", self._overload.wait(job.characters, others))
+            if (refusal := self._overload.refusal(job.characters, others)) is not None:
+                return refusal
+            self._queue.append(job)
+            self._waiting += len(job.texts)
+            self._changed.notify()
+            return None
+
+    def _leave(self, job: _Job) -> None:
+        """Take a job that nobody wants out of the queue."""
+        with self._changed:
+            job.dead = True
+            if job in self._queue:
+                self._queue.remove(job)
+                self._waiting -= job.left
+
+    def _work(self) -> None:
+        """The loop of a worker."""
+        while (batch := self._next()) is not None:
+            self._run(batch)
+
+    def _count(self, batch: _Batch, tokens: tuple[int, int], seconds: float) -> None:
+        """Measure a batch that is done, and tell the listener."""
+        with self._changed:
+            self._overload.learn(len(batch.places), batch.characters, seconds)
+        if self._listener is not None:
+            self._listener.batch(len(batch.places), *tokens, seconds)
+
+    def _next(self) -> _Batch | None:
+        """The next batch; waits for one. None: the batcher is closed, and nothing is left."""
+        with self._changed:
+            while True:
+                while not self._queue:
+                    if self._closed:
+                        return None
+                    self._changed.wait()
+                left = self._queue[0].arrived + self._settings.delay - time.monotonic()
+                if left > 0 and not self._closed and not self._enough(self._queue[0]):
+                    self._changed.wait(left)
+                    continue
+                batch = self._take()
+                if batch.places:
+                    return batch
+
+    def _enough(self, first: _Job) -> bool:
+        """Whether there is a full batch."""
+        if first.alone:
+            return True
+        return sum(job.left for job in self._queue if job.fits(first)) >= self._settings.texts
+
+    def _take(self) -> _Batch:
+        """Some texts of the first job, and of all others that fit it, a slice of each in turn. The caller has the lock."""
+        first = self._queue[0]
+        jobs = [first] if first.alone else [job for job in self._queue if job.fits(first)]
+        for job in [job for job in jobs if job.unwanted()]:
+            self._drop(job)
+            jobs.remove(job)
+        places: list[tuple[_Job, int]] = []
+        longest, full = 0, False
+        turn: deque[_Job] = deque(jobs)
+        while turn and not full:
+            job = turn.popleft()
+            for _ in range(job.left if job.alone else min(job.left, self._settings.slice)):
+                wider = max(longest, len(job.texts[job.begun]))
+                if places and not job.alone:
+                    full = len(places) >= self._settings.texts
+                    if full or (len(places) + 1) * wider > self._settings.characters:
+                        break
+                longest = wider
+                places.append((job, job.begun))
+                job.characters -= len(job.texts[job.begun])
+                job.begun += 1
+            else:
+                if job.left:
+                    turn.append(job)
+        self._waiting -= len(places)
+        for job in jobs:  # those with texts left go to the end: the next batch is another's
+            self._queue.remove(job)
+            if job.left:
+                self._queue.append(job)
+        if self._queue:
+            self._changed.notify()
+        return _Batch(places)
+
+    def _drop(self, job: _Job) -> None:
+        self._queue.remove(job)
+        self._waiting -= job.left
+        job.error = SearchStopped()
+        job.finish(job)
+
+    def _run(self, batch: _Batch) -> None:
+        """Search a batch, and hand each finished job its results."""
+        began = time.monotonic()
+        try:
+            seconds = self._overload.seconds(batch.effort)
+            tokens, results = _searched(batch, stoppable=seconds is None or seconds > _WORTH_STOPPING)
+        except BaseException as error:
+            jobs = batch.jobs
+            if len(jobs) > 1 and not isinstance(error, SearchStopped):  # one job's error is not another's
+                for job in jobs:
+                    self._run(batch.of(job))
+            else:
+                for job in jobs:
+                    self._fail(job, error)
+            return
+        self._count(batch, tokens, time.monotonic() - began)
+        for (job, place), result in zip(batch.places, results, strict=True):
+            job.results[place] = result
+            if len(job.results) == len(job.texts):
+                job.finish(job)
+
+    def _fail(self, job: _Job, error: BaseException) -> None:
+        with self._changed:
+            if job in self._queue:
+                self._queue.remove(job)
+                self._waiting -= job.left
+        job.error = error
+        job.finish(job)
+
+
+def effort(characters: int, texts: int, options: SearchOptions) -> float:
+    """The characters of an ordinary search that takes as long as this one, at least: short texts may have long outputs."""
+    if options.exact or options.exhaustive:
+        return math.inf  # they grow with the number of outputs
+    written = max(characters, _CHARACTERS_OF_TOKEN * options.min_length * texts)
+    usual: int = default_of("beam")
+    return written * max(1.0, options.width / usual, options.nbest / usual)
+
+
+def _searched(batch: _Batch, *, stoppable: bool) -> tuple[tuple[int, int], list[Translation]]:
+    """The number of source and target tokens, and the translation of each text. stoppable: look between the tokens whether to stop."""
+    first = batch.places[0][0]
+    stoppable = stoppable and (first.constrained or first.model.is_interruptible(first.options))
+    sources = first.model.read([job.texts[place] for job, place in batch.places])
+    results = first.model.search_read(
+        sources,
+        first.options,
+        prefixes=[job.prefixes[place] if job.prefixes else "" for job, place in batch.places]
+        if first.constrained
+        else None,
+        phrases=[job.phrases[place] if job.phrases else () for job, place in batch.places]
+        if first.constrained
+        else None,
+        stopped=batch.unwanted if stoppable else None,
+    )
+    return (sum(len(source.ids) for source in sources), sum(len(result.tokens) for result in results)), results
+
+
+def _settle(future: "asyncio.Future[list[Translation]]", job: _Job) -> None:
+    """Give a job's results to those who wait, in the event loop."""
+    if future.done():
+        return
+    if job.error is not None:
+        future.set_exception(job.error)
+    else:
+        future.set_result([job.results[place] for place in range(len(job.texts))])
+
+
+def _never() -> bool:
+    return False

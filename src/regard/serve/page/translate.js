@@ -1,0 +1,266 @@
+// The page `/`: translates as you type, sentence by sentence.
+import { openChoices } from "./choices.js";
+import { Refused, load, useKey } from "./client.js";
+import { documents } from "./documents.js";
+import { editor } from "./editor.js";
+import { draw, make } from "./explain/dom.js";
+import { grouped, languageName } from "./explain/format.js";
+import { masthead } from "./explain/masthead.js";
+import { output } from "./output.js";
+import { sentencesOf, wordsOf } from "./sentences.js";
+import { copy, readState, writeState } from "./state.js";
+import { translations } from "./translations.js";
+import { continuations, linksOf } from "./words.js";
+
+const PAUSE = 30; // milliseconds without a key, after which a text is sent
+
+const root = document.documentElement;
+const status = make("p", { class: "status", role: "status", "aria-live": "polite" });
+const count = make("span", { class: "note count" });
+const detected = make("span", { class: "note" });
+const from = make("select", { id: "from", "aria-label": "From", change: () => { edited(0); } });
+const to = make("select", { id: "to", "aria-label": "To", change: () => { edited(0); } });
+const swapButton = make("button", { type: "button", class: "round", id: "swap", "aria-label": "Swap the languages", title: "Swap the languages", click: swap },
+  icon("M4 7h11M12 3.5 15.5 7 12 10.5M16 13H5M8 9.5 4.500 13 8 16.500"));
+const clear = make("button", { type: "button", class: "plain", id: "clear", click: () => { source.set(""); source.area.focus(); edited(0); } }, "Clear");
+const copyButton = make("button", { type: "button", class: "plain", id: "copy", click: (event) => told(event.target, target.text, "Copied") }, "Copy");
+const linkButton = make("button", { type: "button", class: "plain", id: "link", click: (event) => { link(); told(event.target, location.href, "Link copied"); } }, "Copy link");
+const source = editor({ input: () => edited(PAUSE), point: pointSource });
+const target = output({ point: pointTarget, choose: chooseWord });
+
+let languages = []; // of the server
+let most; // sentences of a request that the server allows; undefined: it does not tell
+let timer = null;
+let linking = null;
+let running = null; // AbortController of the request
+let shown = []; // [{ text, after, source }]: the sentences on the page
+let speaks = null; // the language that was detected
+const pinned = new Map(); // source, target and sentence -> the translation that the reader has chosen
+
+function icon(path) {
+  return draw("svg", { viewBox: "0 0 20 20", width: 20, height: 20, "aria-hidden": "true" },
+    draw("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round", "stroke-linejoin": "round" }));
+}
+
+function layout(settings) {
+  const nav = make("a", { class: "elsewhere", href: "/studio" }, "Studio");
+  const head = masthead("translate");
+  head.insertBefore(nav, head.querySelector(".theme"));
+  document.getElementById("top").append(head);
+  document.getElementById("main").append(
+    make("div", { class: "languages" }, from, swapButton, to),
+    make("div", { class: "panes" },
+      make("section", { class: "card pane", "aria-label": "Source" }, source.frame, make("div", { class: "tools" }, detected, count, clear)),
+      make("section", { class: "card pane out", "aria-label": "Target" }, target.box, make("div", { class: "tools" }, linkButton, copyButton))),
+    status,
+    documents({ settings, languages: () => [from.value, to.value], say }));
+  document.getElementById("foot").append(
+    "Point at a word to see where it comes from. Click it, or press Enter on it, for other words. Everything stays between this page and its server.");
+}
+
+const keyOf = (sentence) => JSON.stringify([from.value, to.value, sentence]);
+
+function say(text, kind = "") {
+  status.textContent = text;
+  status.className = `status ${kind}`;
+}
+
+async function told(button, text, done) {
+  const before = button.dataset.name ?? button.textContent;
+  button.dataset.name = before;
+  try {
+    await copy(text);
+    button.textContent = done;
+  } catch (error) {
+    button.textContent = error.message;
+  }
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+// The text or a language has changed.
+function edited(pause) {
+  clearTimeout(timer);
+  running?.abort();
+  const { text } = source;
+  count.textContent = text ? `${grouped(Array.from(text).length)} characters` : "";
+  clear.hidden = !text;
+  clearTimeout(linking);
+  linking = setTimeout(link, 300); // browsers bound how often an address may change
+  speak();
+  root.dataset.translated = "false";
+  if (text.trim()) timer = setTimeout(translate, pause);
+  else render([]);
+}
+
+function link() {
+  writeState({ source: from.value, target: to.value, text: source.text });
+}
+
+function speak() {
+  const language = from.value === "auto" ? speaks : from.value;
+  source.speak(language);
+  swapButton.disabled = !languages.find(({ code }) => code === to.value)?.targets.includes(language);
+  target.speak(to.value);
+}
+
+async function translate() {
+  const [sourceLanguage, targetLanguage] = [from.value, to.value];
+  const sentences = sentencesOf(source.text);
+  const control = new AbortController();
+  running = control;
+  box(true);
+  try {
+    const answer = await translations(sentences.map(({ text }) => text), sourceLanguage, targetLanguage, most, control.signal);
+    if (control.signal.aborted) return;
+    if (answer.detected) speaks = answer.detected;
+    detected.textContent = sourceLanguage === "auto" && speaks ? `Detected: ${languageName(speaks)}` : "";
+    speak();
+    say("");
+    render(sentences.map(({ text, after }) => ({ source: text, text: pinned.get(keyOf(text)) ?? answer.translated.get(text) ?? "", after })));
+    root.dataset.translated = "true";
+  } catch (error) {
+    if (control.signal.aborted) return;
+    refused(error);
+  } finally {
+    if (running === control) box(false);
+  }
+}
+
+function box(busy) {
+  target.box.setAttribute("aria-busy", String(busy));
+}
+
+// What the server refused is said; what may pass is tried again.
+function refused(error) {
+  if (!(error instanceof Refused)) throw error;
+  say(error.message, "refused");
+  if (error.status === 403) askForKey();
+  if (!error.passes) return;
+  clearTimeout(timer);
+  timer = setTimeout(() => (languages.length ? translate() : begin()), 1000 * error.retryAfter);
+}
+
+function askForKey() {
+  if (document.getElementById("key")) return;
+  const field = make("input", { id: "key", type: "password", autocomplete: "off", "aria-label": "API key", placeholder: "API key" });
+  status.append(" ", field, make("button", { type: "button", click: () => { useKey(field.value); edited(0); } }, "Use"));
+}
+
+function render(sentences) {
+  shown = sentences;
+  target.show(sentences);
+  copyButton.disabled = !sentences.length;
+}
+
+function swap() {
+  if (from.value === "auto" && !speaks) return;
+  const [was, text] = [from.value === "auto" ? speaks : from.value, target.text];
+  fill(to.value, was);
+  if (text.trim()) source.set(text);
+  edited(0);
+}
+
+// Pointing at a word lights what it is linked to. Links are asked for once a sentence, when somebody points.
+let pointed = null;
+
+async function point(place, side) {
+  pointed = place;
+  if (!place) {
+    source.light(0, []);
+    target.light(0, []);
+    return;
+  }
+  const sentence = shown[place.sentence];
+  if (!sentence?.text) return;
+  const own = side === "target" ? target : source;
+  own.light(place.sentence, [place.word]);
+  const other = own === target ? source : target;
+  other.light(0, []);
+  const links = await linksOf(sentence.source, sentence.text, language(), to.value);
+  if (pointed !== place || shown[place.sentence]?.text !== sentence.text) return;
+  const words = links.filter(([from_, to_]) => (side === "target" ? to_ : from_) === place.word).map(([from_, to_]) => (side === "target" ? from_ : to_));
+  other.light(place.sentence, words);
+}
+
+const language = () => (from.value === "auto" ? speaks : from.value);
+function pointTarget(place) { point(place, "target"); }
+function pointSource(place) { point(place, "source"); }
+
+// Other words in the place of one: the translations that begin as this one does up to it.
+async function chooseWord({ sentence, word }, mark) {
+  const { source: text, text: translation } = shown[sentence];
+  const words = wordsOf(translation);
+  const places = words.flatMap((piece, index) => (piece.word === undefined ? [] : [index]));
+  const before = words.slice(0, places[word]).map(({ word: one, space }) => one ?? space).join("");
+  const list = openChoices(mark, before.trim() ? "Instead, from here on" : "Another translation");
+  try {
+    const found = await continuations(text, before.trimEnd(), language(), to.value);
+    if (!list.stands) return;
+    const others = [...new Set(found)].filter((one) => one !== translation);
+    list.fill(others.map((one) => {
+      const [head, rest] = split(one, word);
+      return {
+        label: [make("strong", {}, head), rest], say: one,
+        take: () => {
+          pinned.set(keyOf(text), one);
+          render(shown.map((row, index) => (index === sentence ? { ...row, text: one } : row)));
+          target.word(sentence, word)?.focus();
+        },
+      };
+    }), others.length ? "" : "The model has no other words here.");
+  } catch (error) {
+    list.fill([], error.message);
+  }
+}
+
+// The word in a place of a translation, and what follows.
+function split(text, word) {
+  const pieces = wordsOf(text);
+  const places = pieces.flatMap((piece, index) => (piece.word === undefined ? [] : [index]));
+  const at = places[word] ?? pieces.length;
+  return [pieces[at]?.word ?? "(ends here)", pieces.slice(at + 1).map(({ word: one, space }) => one ?? space).join("")];
+}
+
+// The choosers, with a pair that the server can do.
+function fill(sourceCode, targetCode) {
+  const sources = [["auto", "Detect language"], ...languages.map(({ code, name }) => [code, name || languageName(code)])];
+  const known = new Set(sources.map(([code]) => code));
+  from.replaceChildren(...sources.map(([value, name]) => make("option", { value }, name)));
+  from.value = known.has(sourceCode) ? sourceCode : sources[1]?.[0] ?? "auto";
+  const allowed = from.value === "auto" ? new Set(languages.flatMap(({ targets }) => targets))
+    : new Set(languages.find(({ code }) => code === from.value)?.targets ?? []);
+  const codes = [...allowed].filter((code) => code !== from.value);
+  to.replaceChildren(...(codes.length ? codes : [...allowed]).map((code) => make("option", { value: code }, languages.find((one) => one.code === code)?.name || languageName(code))));
+  to.value = allowed.has(targetCode) ? targetCode : to.options[0]?.value ?? "";
+}
+
+from.addEventListener("change", () => fill(from.value, to.value));
+
+async function begin() {
+  try {
+    const settings = await load("/frontend/settings").catch(() => ({}));
+    most = settings.batchLimit;
+    languages = await load("/languages");
+    if (!document.querySelector(".panes")) layout(settings);
+    const state = readState();
+    fill(state.source ?? from.value, state.target ?? to.value);
+    if (!languages.length) say("This server has no translator. The studio shows the models that it has.", "refused");
+    if (state.text) source.set(state.text);
+    edited(0);
+    source.area.focus({ preventScroll: true });
+    root.dataset.ready = "true";
+  } catch (error) {
+    if (!document.querySelector(".panes")) layout({});
+    refused(error);
+  }
+}
+
+addEventListener("hashchange", () => {
+  const state = readState();
+  if (state.text === source.text && state.source === from.value && state.target === to.value) return;
+  fill(state.source, state.target);
+  source.set(state.text ?? "");
+  edited(0);
+});
+
+begin();

@@ -1,0 +1,1 @@
+"""Terms of a glossary and protected strings: translations that have them."""

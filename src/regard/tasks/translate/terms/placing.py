@@ -1,0 +1,120 @@
+"""Puts strings into a translation at the place of the source words that they belong to, by word alignment.
+
+Words are separated by white space, as in `Links`. It aligns nothing itself.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from regard.tasks.translate.translation import Links
+from regard.text.protected import Span
+
+_LEADING = re.compile(r"[(\[\"'\u2018\u201c\u201e\u00ab\u00bf\u00a1]*")
+_TRAILING = re.compile(r"[)\]\"'\u2019\u201d\u00bb.,;:!?\u2026]*$")
+
+SIMILAR, LONGEST_COMPARED = 0.5, 200
+
+
+def words_of(text: str, span: Span) -> range:
+    """The places of the words of a text that a span is of."""
+    first = len(text[: span.start].split()) - (span.start > 0 and not text[span.start - 1].isspace())
+    return range(max(0, first), max(0, first) + max(1, len(text[span.start : span.end].split())))
+
+
+def aligned_run(links: Links, source_words: range, blocked: Collection[int] = ()) -> range | None:
+    """The most consecutive target words that are linked to these source words, the first of equally many; None: there are none."""
+    linked = sorted({target for source, target in links if source in source_words and target not in blocked})
+    best: range | None = None
+    for target in linked:
+        end = target + 1
+        while end in linked:
+            end += 1
+        if best is None or end - target > len(best):
+            best = range(target, end)
+    return best
+
+
+@dataclass
+class Placer:
+    """Collects changes of one translation, and makes them together."""
+
+    words: Sequence[str]
+    """The words of the translation."""
+    links: Links
+    """Links between source words and these."""
+    source_count: int
+    """The number of source words."""
+    blocked: set[int] = field(default_factory=set)
+    """Words that must stay."""
+    _changes: list[tuple[int, int, int, str]] = field(default_factory=list)
+
+    def place(self, source_words: range, string: str, like: str | None = None) -> bool:
+        """Put a string in place of the words that are linked to its source words, or else where it is likeliest.
+
+        Returns whether it replaced words.
+
+        like: replace words only if they are similar to this; others were said for something else, and stay.
+        """
+        run = aligned_run(self.links, source_words, self.blocked)
+        if run is None or (like is not None and not _similar(" ".join(self.words[run.start : run.stop]), like)):
+            self.insert(source_words, string)
+            return False
+        self.blocked |= set(run)
+        before = _LEADING.match(self.words[run.start])
+        after = _TRAILING.search(self.words[run.stop - 1])
+        kept = (before[0] if before else "", after[0] if after else "")
+        if len(self.words[run.start]) == len(kept[0]) or len(self.words[run.stop - 1]) == len(kept[1]):
+            kept = ("", "")  # nothing but punctuation
+        self._changes.append((run.start, run.stop, len(self._changes), f"{kept[0]}{string}{kept[1]}"))
+        return True
+
+    def insert(self, source_words: range, string: str, stop: str = "") -> None:
+        """Put a string where it is likeliest. stop: what follows it in the source, and moves behind it from the word before."""
+        at = self._likely_place(source_words)
+        word = self.words[at - 1] if at else ""
+        if (
+            stop
+            and word.endswith(stop)
+            and word != stop
+            and not any(change[:2] == (at - 1, at) for change in self._changes)
+        ):
+            self._changes.append((at - 1, at, len(self._changes), word[: -len(stop)]))
+            string += stop
+        self._changes.append((at, at, len(self._changes), string))
+
+    def text(self) -> str:
+        """The translation with all changes."""
+        return " ".join(string for string, _ in self._changed())
+
+    def moved(self) -> dict[int, int]:
+        """For each word of the translation that stays, its place among those of `text`. A changed word has the place of its change."""
+        return {old: new for new, (_, own) in enumerate(self._changed()) for old in own}
+
+    def _changed(self) -> list[tuple[str, range]]:
+        """The parts of `text`, each with the words that it was."""
+        parts = [(word, range(place, place + 1)) for place, word in enumerate(self.words)]
+        for start, end, _, string in sorted(self._changes, reverse=True):
+            parts[start:end] = [(string, range(start, end))]
+        return [part for part in parts if part[0]]
+
+    def _likely_place(self, source_words: range) -> int:
+        """The place in the translation behind the words of the nearest linked source word before, or before those of the next one."""
+        for source in range(min(source_words.start, self.source_count) - 1, -1, -1):
+            targets = [target for other, target in self.links if other == source]
+            if targets:
+                return min(max(targets) + 1, len(self.words))
+        for source in range(source_words.stop, self.source_count):
+            targets = [target for other, target in self.links if other == source]
+            if targets:
+                return min(*targets, len(self.words))
+        return round(len(self.words) * source_words.start / max(1, self.source_count - 1))
+
+
+def _similar(words: str, string: str) -> bool:
+    """Whether words look like what is left of a string: half of the characters are the same, in order."""
+    core = _TRAILING.sub("", words)
+    core = core[len(_LEADING.match(core)[0]) :]  # type: ignore[index]  # it always matches
+    left, right = core.lower()[:LONGEST_COMPARED], string.lower()[:LONGEST_COMPARED]
+    return SequenceMatcher(None, left, right, autojunk=False).ratio() >= SIMILAR
