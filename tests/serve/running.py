@@ -29,11 +29,17 @@ class Running:
         """The log so far."""
         return [json.loads(line) for line in self._lines]
 
-    def logged(self, count: int) -> list[dict[str, Any]]:
-        """The log when it has so many events. A request is logged after its answer has been sent."""
-        while len(self.events) < count:
+    def logged(self, count: int, route: str | None = None) -> list[dict[str, Any]]:
+        """The log, or that of one route, when it has so many events. A request is logged after its answer has been sent."""
+        deadline = time.monotonic() + 60
+        while len(events := self.of_route(route)) < count:
+            assert time.monotonic() < deadline, f"{count} events were expected, these came: {events}"
             time.sleep(0.005)
-        return self.events
+        return events
+
+    def of_route(self, route: str | None) -> list[dict[str, Any]]:
+        """The log so far of one route, or of all."""
+        return [event for event in self.events if route is None or event.get("route") == route]
 
     def translate(self, **fields: Any) -> httpx.Response:
         return self.client.post("/translate", json=fields)
