@@ -11,16 +11,14 @@ import argparse
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-from text_tasks import Place, dialogue, run_of
-from transfer import kept, lines_of, slug
+from cells import Place, Values, kept, lines_of, run_of, slug
+from text_tasks import dialogue
 
 from regard.metrics.diversity import distinct
 from regard.tasks.load import load_translator, load_writer
 from regard.tasks.translate.reranking import Reranker
 
-Values = dict[str, Any]
 TURNS = 1_000
 SEARCHES: dict[str, Values] = {
     "beam 10": {"beam": 10},

@@ -12,9 +12,7 @@ with everything in `--out`/scale-0.01, so that a trial is never printed as the r
 """
 
 import argparse
-import json
 import os
-import resource
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -22,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transfer import home_of
+from cells import Values, evaluated, home_of, kept, stored, trained
 
 import regard
 from regard.data.bracketed import grammar_files
@@ -34,10 +32,7 @@ from regard.data.task_formats import take_corpus
 from regard.files import whole_directory
 from regard.metrics.translation import exact_match
 from regard.settings import merged, read_toml
-from regard.tasks.forgetting import FLAGS
-from regard.tasks.table import TASKS
 
-Values = dict[str, Any]
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
 
@@ -159,23 +154,8 @@ CELLS: dict[str, Cell] = {
 }
 
 
-def processor_minutes() -> float:
-    """The time that the processors have worked for this process and its ended children."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used) / 60.0
-
-
-def kept(path: Path, make: Callable[[], Values]) -> Values:
-    """The JSON object in a file; made where there is none."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(make()), encoding="utf-8")
-    values: Values = json.loads(path.read_text(encoding="utf-8"))
-    return values
-
-
-def trained(name: str, cell: Cell, corpora: Corpora, scale: float) -> Values:
-    """Train a cell and score it on its validation text. The minutes of an interrupted run are kept beside it."""
+def played(name: str, cell: Cell, corpora: Corpora, scale: float) -> Values:
+    """Train a cell and score it on its validation text."""
     cell.prepare(corpora)
     values = merged(read_toml(RECIPES / f"{cell.recipe}.toml"), cell.values)
     if scale != 1.0:
@@ -183,22 +163,15 @@ def trained(name: str, cell: Cell, corpora: Corpora, scale: float) -> Values:
         values = merged(
             values, {"train": {"max_steps": steps, "validate_every": steps, "save_every": max(1, steps // 4)}}
         )
-    run, spent = Path("runs") / name, Path("runs") / f"{name}.minutes"
-    before = float(spent.read_text(encoding="utf-8")) if spent.exists() else 0.0
-    began, used = time.monotonic(), processor_minutes()
-    result = regard.train(values, run, progress=True)
-    minutes = before + processor_minutes() - used
-    if result.metrics is None:
-        spent.write_text(str(minutes), encoding="utf-8")
-        raise SystemExit(f"{run}: interrupted; the same command goes on with it")
-    print(
-        f"{name}: trained in {minutes:.1f} processor minutes, {(time.monotonic() - began) / 60:.1f} by the clock",
-        flush=True,
-    )
+    run = Path("runs") / name
+    began = time.monotonic()
+    own = trained(values, run)
+    metrics, clock = own["metrics"], (time.monotonic() - began) / 60
+    print(f"{name}: trained in {own['minutes']:.1f} processor minutes, {clock:.1f} by the clock", flush=True)
     return {
-        "minutes": minutes,
-        "steps": result.metrics["steps"],
-        "parameters": result.metrics["parameters"],
+        "minutes": own["minutes"],
+        "steps": metrics["steps"],
+        "parameters": metrics["parameters"],
         "valid": scored(cell, run, cell.valid),
     }
 
@@ -211,9 +184,7 @@ def scored(cell: Cell, run: Path, stem: str) -> Values:
         refs += sorted(str(path) for path in Path(stem).parent.glob(f"{Path(stem).name}.tgt[0-9]*"))
     if flags.pop("by_type", False):
         flags["groups"] = f"{stem.replace('-', '/', 1)}.tsv"
-    task, served = TASKS["translate"], regard.load(run)
     given = {
-        **FLAGS,
         **flags,
         "src": f"{stem}.src",
         "ref": refs[0],
@@ -221,12 +192,12 @@ def scored(cell: Cell, run: Path, stem: str) -> Values:
         "metric": list(cell.metrics),
         "resamples": 1000,
     }
-    found = task.evaluate(served, task.test_set(served, given)).metrics
+    found = evaluated("translate", run, given)
     values: Values = {name: found["scores"][name] for name in cell.metrics}
     if "groups" in found:
         values["groups"] = found["groups"]
     if cell.known_length:
-        values["known_length"] = exact_at_known_length(served, f"{stem}.src", refs[0])
+        values["known_length"] = exact_at_known_length(regard.load(run), f"{stem}.src", refs[0])
     return values
 
 
@@ -248,7 +219,7 @@ def table(out: Path) -> str:
     """Markdown: a row a cell."""
     lines = ["| cell | steps | processor minutes | set | scores |", "| --- | --- | --- | --- | --- |"]
     for path in sorted((out / "cells").glob("*.json")):
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = stored(path)
         if "minutes" in values:
             lines.append(
                 f"| {path.stem} | {values['steps']} | {values['minutes']:.1f} | validation | {_shown(values['valid'])} |"
@@ -293,7 +264,7 @@ def main() -> None:
     os.chdir(out)  # recipes name their corpora below data/
     for name in arguments.cells:
         cell = CELLS[name]
-        values = kept(Path("cells") / f"{name}.json", lambda: trained(name, cell, corpora, arguments.scale))  # noqa: B023
+        values = kept(Path("cells") / f"{name}.json", lambda: played(name, cell, corpora, arguments.scale))  # noqa: B023
         print(f"{name}: validation {_shown(values['valid'])}", flush=True)
         if arguments.test:
             scores = kept(

@@ -27,7 +27,7 @@ def test_a_trial_has_a_home_of_its_own(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = benchmark(name, monkeypatch)
-    monkeypatch.setattr(module, "table", lambda out: f"cells of {out}")
+    monkeypatch.setattr(sys.modules["cells"] if name != "tasks" else module, "table", lambda out: f"cells of {out}")
     for scale, home in ((None, tmp_path), ("1", tmp_path), ("0.01", tmp_path / "scale-0.01")):
         given = [] if scale is None else ["--scale", scale]
         monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path), *given, "--table"])
@@ -41,11 +41,11 @@ def test_a_finished_trial_is_not_taken_for_the_result(
     tasks = benchmark("tasks", monkeypatch)
     scales: list[float] = []
 
-    def trained(name: str, cell: object, corpora: object, scale: float) -> dict[str, object]:
+    def played(name: str, cell: object, corpora: object, scale: float) -> dict[str, object]:
         scales.append(scale)
         return {"minutes": 1.0, "steps": 4, "parameters": 1, "valid": {"exact_match": scale}}
 
-    monkeypatch.setattr(tasks, "trained", trained)
+    monkeypatch.setattr(tasks, "played", played)
     for scale in ("0.25", "1"):
         monkeypatch.chdir(tmp_path)
         given = ["--out", "out", "--data", ".", "--cells", "brackets", "--scale", scale]
