@@ -9,7 +9,8 @@ sentence alone; the other sentences are searched again with their own limit.
 
 A time limit or a stop signal is looked at between the tokens of greedy search. A beam of CTranslate2 cannot be interrupted, so `FastPath`
 prefers torch for it. Where there is no torch, such calls take turns and are searched sentence by sentence. At the time limit the sentences
-that run are awaited; a stop signal leaves them behind, at most one more than there are workers.
+that run are awaited; a stop signal leaves them behind, at most one more than there are workers. A signal that may wait for batches
+(`BetweenBatches`) changes no engine and no batch: those that run are left behind, and no further one is submitted.
 
 Shapes: k hypotheses.
 """
@@ -310,7 +311,7 @@ class Ct2Search:
         if everything:  # a batch has one limit
             batches = batches_of_one_limit(limits, lengths, tokens, kept)
         turn: AbstractContextManager[None] = nullcontext()
-        if interruption is not None and between_tokens is None:
+        if interruption is not None and between_tokens is None and not interruption.waits_for_batches:
             batches, turn = ([number] for number in range(len(sources))), self._taking_turns(interruption)
         answered: set[int] = set()
         with turn:

@@ -112,7 +112,8 @@ class FastPath:
                 raise SearchError(f"{obstacle}: not with engine = 'ct2'; use engine = 'torch'")
             require("torch", f"a search with {obstacle}")
             return None
-        if interruption is not None and self._leaves_to_torch(engine, options):
+        patient = interruption is None or interruption.waits_for_batches
+        if not patient and self._leaves_to_torch(engine, options):
             return None
         if sources and not self._loaded():
             return None

@@ -6,7 +6,7 @@ The time limit cuts: the search returns what it has so far, and marks it (`Hypot
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from regard.errors import SearchError
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 
 StopSignal = Callable[[], bool]
 """Whether the search should stop now, such as `threading.Event().is_set`. It is called often, so it must be quick."""
+
+
+@dataclass(frozen=True)
+class BetweenBatches:
+    """A stop signal for which no other engine is chosen: one that cannot stop between tokens looks at it between its batches."""
+
+    stopped: StopSignal
+
+    def __call__(self) -> bool:
+        """Whether the search should stop now."""
+        return self.stopped()
 
 
 class SearchStopped(SearchError):  # noqa: N818 (it is no error of the options)
@@ -36,6 +47,11 @@ class Interruption:
         self._seconds, self._stopped = seconds, stopped
         self._end: float | None = None  # of the time; None until it begins
         self._cut: set[int] = set()
+
+    @property
+    def waits_for_batches(self) -> bool:
+        """Whether batches may run to their end."""
+        return self._seconds is None and isinstance(self._stopped, BetweenBatches)
 
     @classmethod
     def of(cls, seconds: float | None, stopped: StopSignal | None) -> "Interruption | None":

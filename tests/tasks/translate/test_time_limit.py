@@ -14,7 +14,7 @@ from regard.engine.batching import OUTPUT_TOKENS, length_batches
 from regard.engine.ct2 import Ct2Search
 from regard.engine.input_length import TruncationWarning
 from regard.search import interruption
-from regard.search.interruption import Interruption, SearchStopped
+from regard.search.interruption import BetweenBatches, Interruption, SearchStopped
 from regard.search.options import MOST_POSITIONS, SearchOptions
 from regard.tasks.load import load_served
 from regard.tasks.translate import output_length
@@ -144,6 +144,34 @@ def test_a_beam_that_may_be_interrupted_runs_on_torch_where_it_is_installed(
     monkeypatch.setattr(fast, "is_installed", lambda name: False)  # no torch
     model.translate(TEXTS[:2], beam=3, **limits)
     assert calls == [1, 2, 3]
+
+
+def test_a_signal_that_waits_for_batches_changes_no_engine_and_ends_between_them(
+    monkeypatch: pytest.MonkeyPatch, bundle: Path
+) -> None:
+    pytest.importorskip("ctranslate2")
+    model = load_served(bundle)
+    assert isinstance(model, Translator)
+    engine = model._searcher.fast._engine
+    assert isinstance(engine, Ct2Search)
+    batches: list[int] = []
+    translated = engine._model.translator.translate_batch
+
+    def counted(sources: list[Any], **options: Any) -> Any:
+        batches.append(len(sources))
+        return translated(sources, **options)
+
+    monkeypatch.setattr(engine, "_model", SimpleNamespace(translator=SimpleNamespace(translate_batch=counted)))
+    expected = model.translate(TEXTS, beam=2, batch_tokens=40)
+    whole = batches[:]
+    batches.clear()
+    patient = BetweenBatches(lambda: False)
+    assert model.translate(TEXTS, beam=2, batch_tokens=40, stopped=patient) == expected
+    assert batches == whole
+    batches.clear()
+    with pytest.raises(SearchStopped):
+        model.translate(TEXTS, beam=2, batch_tokens=40, stopped=BetweenBatches(lambda: bool(batches)))
+    assert len(batches) <= 1 + engine._workers < len(whole)
 
 
 def test_the_clock_of_ctranslate2_starts_when_other_calls_are_done(
