@@ -14,8 +14,10 @@ PAGE = ROOT / "docs" / "serving.md"
 
 def test_the_calls_of_curl(server: Running, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("un chat\n", encoding="utf-8")
-    [block] = [block for block in blocks(PAGE) if block.mark == "test: curl"]
-    for line in block.text.strip().splitlines():
+    (tmp_path / "terms.tsv").write_text("chat\ttomcat\n", encoding="utf-8")
+    calls = [block for block in blocks(PAGE) if block.mark == "test: curl"]
+    assert len(calls) == 2
+    for line in "\n".join(block.text.strip() for block in calls).splitlines():
         command = line.replace("http://127.0.0.1:5000", server.url)
         done = subprocess.run(["bash", "-c", f"{command} -f"], cwd=tmp_path, capture_output=True, text=True, check=True)
         assert done.stdout.startswith(("{", "[")), line

@@ -1,17 +1,20 @@
 """Work that nobody wants any more ends at its next look, and long work of one kind does not keep another waiting."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from regard.activity import activity
 from regard.documents.formats import DocumentFormat
-from regard.search.interruption import SearchStopped
+from regard.explain.table import VERB
+from regard.search.interruption import BetweenBatches, SearchStopped
 from regard.search.options import SearchOptions
-from regard.serve import regard_api, service
+from regard.serve import batching, regard_api, service
 from regard.serve.completing import Prompt, Wanted, choices
 from regard.serve.models import ServedModels
 from regard.serve.queued_documents import translated_documents
@@ -243,3 +246,69 @@ def test_an_echo_is_read_once_for_all_choices_and_can_be_stopped() -> None:
     with pytest.raises(SearchStopped):
         list(choices(writer, prompts, 3, wanted, lambda: bool(read)))
     assert read == [(1, 2)]
+
+
+def test_an_explanation_ends_between_its_parts(every: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of `/v1/regard/explain` goes away in the first part: the second one does not begin."""
+    began, ended, parts = threading.Event(), threading.Event(), list[str]()
+
+    class Row:
+        keywords = staticmethod(lambda given, name: {})
+        check = staticmethod(lambda *given: None)
+
+        @staticmethod
+        def explain(*given: Any, **keywords: Any) -> Any:
+            try:
+                for part in ("first", "second"):
+                    with activity(part):
+                        parts.append(part)
+                        began.set()
+                        while not gone.is_set():
+                            gone.wait(0.01)
+            finally:
+                ended.set()
+
+    gone = threading.Event()
+    monkeypatch.setitem(VERB, "classify", Row)
+    with running(every.service.models, limits={"seconds": 60}) as found:
+        host, port = found.url.removeprefix("http://").split(":")
+        body = b'{"model": "classifier", "text": "a fine film"}'
+        with socket.create_connection((host, int(port))) as connection:
+            head = f"POST /v1/regard/explain HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+            connection.sendall(f"{head}\r\n\r\n".encode() + body)
+            assert began.wait(20)
+        found.logged(1, "/v1/regard/explain")  # it is seen that the client is gone
+        gone.set()
+        assert ended.wait(20)
+    assert parts == ["first"]
+
+
+def test_a_batch_of_ctranslate2_ends_between_its_own_batches(models: ServedModels) -> None:
+    """A batch that takes long gets a signal; it is one that changes no engine where nothing can stop between tokens."""
+    given: list[Any] = []
+
+    class Model:
+        read = staticmethod(lambda texts: [SimpleNamespace(ids=[1]) for _ in texts])
+        is_interruptible = staticmethod(lambda options: options.beam == 1)
+
+        @staticmethod
+        def search_read(sources: Any, options: SearchOptions, *, stopped: Any, **rest: Any) -> Any:
+            given.append(stopped)
+            return [SimpleNamespace(tokens=[]) for _ in sources]
+
+    def batch(**values: Any) -> Any:
+        job = SimpleNamespace(model=Model, texts=["a"], options=SearchOptions(beam=2), constrained=False, terms=None)
+        job.__dict__.update(values)
+        return SimpleNamespace(places=[(job, 0)], unwanted=lambda: False)
+
+    for stoppable, values, expected in [
+        (False, {}, None),
+        (True, {}, BetweenBatches),
+        (True, {"options": SearchOptions(beam=1)}, FunctionType),
+        (False, {"terms": SimpleNamespace(search_read=lambda model, *rest, **named: Model.search_read(*rest, **named))},
+         BetweenBatches),
+    ]:  # fmt: skip
+        given.clear()
+        batching._searched(batch(**values), stoppable=stoppable)
+        [signal] = given
+        assert signal is None if expected is None else isinstance(signal, expected)

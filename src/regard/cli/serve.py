@@ -23,6 +23,16 @@ def serve(
     precision: Annotated[
         str | None, typer.Option(help="Of CTranslate2's weights: float32, bfloat16, int8 or auto.")
     ] = None,
+    glossary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[fr-en=]FILE", help="Terms of all requests, as of `regard translate`; one for a direction."
+        ),
+    ] = None,
+    protect: Annotated[
+        list[str] | None,
+        typer.Option(metavar="REGEX", help="Keep what this matches, as `regard translate`; may be repeated."),
+    ] = None,
     beam: Annotated[int | None, typer.Option(help="The beam of /translate; 5 by default.")] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. limits.seconds=10.")
@@ -38,6 +48,7 @@ def serve(
     from regard.errors import ConfigError
     from regard.serve.process import listen
     from regard.serve.process import serve as run
+    from regard.serve.served_terms import glossary_files
     from regard.serve.service import Service
     from regard.tasks.load import open_given
 
@@ -47,6 +58,8 @@ def serve(
         "api_keys": None if api_keys is None else str(api_keys),
         "cors": cors or None,
         "precision": precision,
+        "glossary": glossary_files(glossary) if glossary else None,
+        "protect": protect or None,
         "beam": beam,
     }
     settings = serve_settings(config, {name: value for name, value in flags.items() if value is not None}, sets or [])

@@ -14,15 +14,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from regard.machine import usable_cores
-from regard.search.interruption import SearchStopped, StopSignal
+from regard.search.interruption import BetweenBatches, SearchStopped, StopSignal
 from regard.search.options import SearchOptions, default_of
 from regard.serve.errors import BusyError, SlowdownError, UnavailableError
 from regard.serve.overload import Overload
 from regard.serve.settings import BatchSettings, LimitSettings
+from regard.serve.workers import ends_when
+from regard.tasks.translate.terms.guided import Terms
 from regard.tasks.translate.translation import Translation
 from regard.tasks.translate.translator import Translator
 
@@ -54,6 +58,8 @@ class _Job:
     finish: Callable[["_Job"], None]
     """Hands the results, or the error, to the event loop."""
     arrived: float
+    terms: Terms | None = None
+    """What its translations keep and say."""
     begun: int = 0
     """The texts that workers have taken."""
     results: dict[int, Translation] = field(default_factory=dict)
@@ -77,6 +83,7 @@ class _Job:
             and self.options == other.options
             and not (self.alone or other.alone)
             and self.constrained == other.constrained
+            and self.terms is other.terms
         )
 
     @property
@@ -151,11 +158,13 @@ class Batcher:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
+        terms: Terms | None = None,
         cancelled: StopSignal | None = None,
         patient: bool = False,
     ) -> list[Translation]:
         """One translation for each text, in order. model: of one direction (`Step.translator`).
 
+        terms: a glossary and protected strings; texts share a batch only with those of the same object.
         cancelled: looked at between the tokens of a search; the task may be cancelled as well. A full queue is a `SlowdownError`;
         patient: wait for room instead, as a document does.
         """
@@ -177,6 +186,7 @@ class Batcher:
             cancelled or _never,
             finish,
             time.monotonic(),
+            terms,
             characters=sum(map(len, texts)),
         )
         while (refusal := self._enter(job)) is not None:
@@ -341,21 +351,25 @@ def effort(characters: int, texts: int, options: SearchOptions) -> float:
 
 
 def _searched(batch: _Batch, *, stoppable: bool) -> tuple[tuple[int, int], list[Translation]]:
-    """The number of source and target tokens, and the translation of each text. stoppable: look between the tokens whether to stop."""
+    """The number of source and target tokens, and the translation of each text. stoppable: look meanwhile whether to stop."""
     first = batch.places[0][0]
-    stoppable = stoppable and (first.constrained or first.model.is_interruptible(first.options))
+    between_tokens = first.constrained or (first.terms is None and first.model.is_interruptible(first.options))
+    wanted_no_more: StopSignal = batch.unwanted if between_tokens else BetweenBatches(batch.unwanted)
     sources = first.model.read([job.texts[place] for job, place in batch.places])
-    results = first.model.search_read(
-        sources,
-        first.options,
-        prefixes=[job.prefixes[place] if job.prefixes else "" for job, place in batch.places]
-        if first.constrained
-        else None,
-        phrases=[job.phrases[place] if job.phrases else () for job, place in batch.places]
-        if first.constrained
-        else None,
-        stopped=batch.unwanted if stoppable else None,
-    )
+    search = first.model.search_read if first.terms is None else partial(first.terms.search_read, first.model)
+    looking = stoppable or first.terms is not None  # terms may need searches that take many times as long
+    with ends_when(batch.unwanted) if first.terms is not None else nullcontext():
+        results = search(
+            sources,
+            first.options,
+            prefixes=[job.prefixes[place] if job.prefixes else "" for job, place in batch.places]
+            if first.constrained
+            else None,
+            phrases=[job.phrases[place] if job.phrases else () for job, place in batch.places]
+            if first.constrained
+            else None,
+            stopped=wanted_no_more if looking else None,
+        )
     return (sum(len(source.ids) for source in sources), sum(len(result.tokens) for result in results)), results
 
 

@@ -17,6 +17,17 @@ _TEXTS = {
     "description": "A text, or a list of texts.",
 }
 
+_TERMS = {
+    "glossary": {
+        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}}],
+        "description": "Terms to obey, of regard's own: pairs of a term and its translation or several, or lines of a file.",
+    },
+    "protect": {
+        "oneOf": [{"type": "string"}, {"type": "array", "items": _TEXT}],
+        "description": "Strings that stay as they are, of regard's own; default and numbers are patterns.",
+    },
+}
+
 TRANSLATE_BODY = _body(
     ["q", "source", "target"],
     {
@@ -25,6 +36,7 @@ TRANSLATE_BODY = _body(
         "target": {"type": "string", "description": "A language code."},
         "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
         "alternatives": {"type": "integer", "minimum": 0, "default": 0},
+        **_TERMS,
     },
     *_BOTH,
 )
@@ -41,6 +53,6 @@ SUGGEST_BODY = _body(
 )
 FILE_BODY = _body(
     ["file", "source", "target"],
-    {"file": {"type": "string", "format": "binary"}, "source": _TEXT, "target": _TEXT},
+    {"file": {"type": "string", "format": "binary"}, "source": _TEXT, "target": _TEXT, **_TERMS},
     "multipart/form-data",
 )

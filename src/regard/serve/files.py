@@ -11,6 +11,7 @@ from regard.serve.admission import admitted_fields, service_of
 from regard.serve.body import file_field, text_field
 from regard.serve.descriptions import FILE_BODY
 from regard.serve.queued_documents import format_of_name, translated_documents
+from regard.serve.served_terms import terms_of_request
 
 router = APIRouter()
 
@@ -23,6 +24,7 @@ async def translate_file(request: Request) -> dict[str, str]:
     service, fields = service_of(request), await admitted_fields(request)
     file = file_field(fields, "file")
     source, target = text_field(fields, "source"), text_field(fields, "target")
+    terms = terms_of_request(fields.get("glossary"), fields.get("protect"), service.settings.limits)
     name = PurePosixPath(file.name.replace("\\", "/"))  # its path is the client's; only its last part is shown again
     form = format_of_name(name.name)
     [[translated]] = await translated_documents(
@@ -32,6 +34,7 @@ async def translate_file(request: Request) -> dict[str, str]:
         form,
         (source, target),
         service.settings.search(),
+        terms=terms,
         seconds=service.settings.limits.file_seconds,
     )
     suffix = name.suffix.lower()  # one of the format's own

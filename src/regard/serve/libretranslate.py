@@ -15,6 +15,7 @@ from regard.serve.detection import detect
 from regard.serve.errors import ForbiddenError, RequestError
 from regard.serve.pieces import Pieces, pieces_of
 from regard.serve.queued_documents import translated_documents
+from regard.serve.served_terms import RequestTerms, terms_of_request
 from regard.serve.service import Service, count
 from regard.tasks.translate.translation import Translation
 
@@ -32,6 +33,7 @@ async def translate(request: Request) -> dict[str, Any]:
         raise RequestError(f"{form} format is not supported")
     alternatives = min(number_field(fields, "alternatives"), service.settings.limits.alternatives)
     service.check_texts(texts)
+    terms = terms_of_request(fields.get("glossary"), fields.get("protect"), service.settings.limits)
     if service.settings.log_texts:
         count(request, q=texts)
     models = service.models_of(request)
@@ -43,7 +45,7 @@ async def translate(request: Request) -> dict[str, Any]:
         languages = [{"confidence": round(100 * share, 1), "language": language} for language, share in detected]
         answer["detectedLanguage"] = languages if is_list else languages[0]
     way = translated_html if form == "html" else translated_texts
-    found = await way(service, texts, sources, target, alternatives, request)
+    found = await way(service, texts, sources, target, alternatives, request, terms)
     answer["translatedText"] = [own[0] for own in found] if is_list else found[0][0]
     if alternatives:
         answer["alternatives"] = [own[1:] for own in found] if is_list else found[0][1:]
@@ -84,7 +86,13 @@ async def suggest(request: Request) -> dict[str, bool]:
 
 
 async def translated_texts(
-    service: Service, texts: Sequence[str], sources: Sequence[str], target: str, alternatives: int, request: Request
+    service: Service,
+    texts: Sequence[str],
+    sources: Sequence[str],
+    target: str,
+    alternatives: int,
+    request: Request,
+    terms: RequestTerms | None = None,
 ) -> list[list[str]]:
     """The translation of each text from its own language, and its alternatives."""
     found: dict[int, list[str]] = {}
@@ -98,7 +106,7 @@ async def translated_texts(
             found |= {place: [texts[place]] for place in places}
             continue
         sentences = [text for place in places for text in pieces[place].texts]
-        results = iter(await service.translate(sentences, source, target, options, request))
+        results = iter(await service.translate(sentences, source, target, options, request, terms=terms))
         for place in places:
             own = [next(results) for _ in pieces[place].texts]
             found[place] = joined_ranks(pieces[place], own, alternatives)
@@ -106,7 +114,13 @@ async def translated_texts(
 
 
 async def translated_html(
-    service: Service, texts: Sequence[str], sources: Sequence[str], target: str, alternatives: int, request: Request
+    service: Service,
+    texts: Sequence[str],
+    sources: Sequence[str],
+    target: str,
+    alternatives: int,
+    request: Request,
+    terms: RequestTerms | None = None,
 ) -> list[list[str]]:
     """`translated_texts` of fragments of HTML: tags are put back by word alignment."""
     found: dict[int, list[str]] = {}
@@ -115,7 +129,7 @@ async def translated_html(
         places = [place for place, own in enumerate(sources) if own == source]
         contents = [texts[place].encode("utf-8") for place in places]
         html = format_of("html")
-        ranks = await translated_documents(service, request, contents, html, (source, target), options)
+        ranks = await translated_documents(service, request, contents, html, (source, target), options, terms=terms)
         found |= {place: [rank.decode("utf-8") for rank in own] for place, own in zip(places, ranks, strict=True)}
     return [found[place] for place in range(len(texts))]
 

@@ -16,9 +16,11 @@ from regard.data.detection import Detector, detector
 from regard.errors import ConfigError
 from regard.serve.detection import own_pieces
 from regard.serve.errors import NotFoundError, RequestError
+from regard.serve.served_terms import NO_TERMS, owned_terms
 from regard.serve.settings import ServeSettings
 from regard.tasks.load import loaded, open_given
 from regard.tasks.translate.directions import Directions
+from regard.tasks.translate.terms.guided import Terms
 from regard.tasks.translate.translator import Translator
 
 _PAIR = re.compile(r"[^\s-]{2,20}-\S{2,20}")
@@ -45,6 +47,8 @@ class Step:
     target: str
     translator: Translator
     """The model, which reads sources in this direction."""
+    terms: Terms | None = None
+    """What the owner of the server protects, and the glossary of this direction."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Route:
 class ServedModels:
     """The models of a server."""
 
-    def __init__(self, models: Sequence[ServedModel]) -> None:
+    def __init__(self, models: Sequence[ServedModel], terms: Mapping[Direction, Terms] = NO_TERMS) -> None:
+        """terms: of each direction that has any."""
         self._models = {model.name: model for model in models}
         assert len(self._models) == len(models), "names_of makes them unique"
         self._steps: dict[Direction, Step] = {}
@@ -66,7 +71,7 @@ class ServedModels:
             for source, target in model.languages:
                 several = bool(model.served.directions.seen)
                 translator = model.served.towards(target, source) if several else model.served
-                step = Step(model, source, target, translator)
+                step = Step(model, source, target, translator, terms.get((source, target)))
                 self._own[model.name, source, target] = step
                 self._steps.setdefault((source, target), step)
         self._routes = self._with_pivots()
@@ -84,7 +89,7 @@ class ServedModels:
             if task == "translate":
                 served.directions = _served_directions(name, served.directions, languages)
             models.append(ServedModel(name, task, served, languages))
-        return cls(models)
+        return cls(models, owned_terms(settings, [direction for model in models for direction in model.languages]))
 
     def all(self) -> list[ServedModel]:
         """Every model, in the order of the command line."""

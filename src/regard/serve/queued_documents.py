@@ -17,6 +17,7 @@ from regard.search.interruption import SearchStopped, StopSignal
 from regard.search.options import SearchOptions
 from regard.serve.detection import detect
 from regard.serve.models import Route, ServedModels
+from regard.serve.served_terms import RequestTerms
 from regard.serve.service import Service
 from regard.tasks.translate.translation import Translation
 
@@ -39,6 +40,7 @@ async def translated_documents(
     languages: tuple[str, str],  # the source may be auto
     options: SearchOptions,
     *,
+    terms: RequestTerms | None = None,
     seconds: float | None = None,
 ) -> list[list[bytes]]:
     """Each document with the best translation of each sentence, then with the second of each, and so on. Equal ones occur once.
@@ -66,7 +68,7 @@ async def translated_documents(
                 found |= {place: [contents[place]] for place in places}
                 continue
             aligned = _aligned(models.translator(source, target), [one for place in places for one in segments[place]])
-            sentences = _QueuedSentences(service, request, (source, target), options, stopped, loop)
+            sentences = _QueuedSentences(service, request, (source, target), options, terms, stopped, loop)
             ranks: dict[int, list[bytes]] = {place: [] for place in places}
             for rank in range(options.nbest):
                 translate = sentences.of_rank(rank)
@@ -125,11 +127,12 @@ class _QueuedSentences:
         request: Request,
         languages: tuple[str, str],
         options: SearchOptions,
+        terms: RequestTerms | None,
         stopped: StopSignal,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._service, self._request, self._languages, self._options = service, request, languages, options
-        self._stopped, self._loop = stopped, loop
+        self._terms, self._stopped, self._loop = terms, stopped, loop
         self._found: dict[str, Translation] = {}
 
     def of_rank(self, rank: int) -> Callable[[list[str]], Sequence[Translation]]:
@@ -145,7 +148,9 @@ class _QueuedSentences:
         for start in range(0, len(texts), TOGETHER):
             _look(self._stopped)
             part = texts[start : start + TOGETHER]
-            search = self._service.search(part, *self._languages, self._options, self._request, stopped=self._stopped)
+            search = self._service.search(
+                part, *self._languages, self._options, self._request, terms=self._terms, stopped=self._stopped
+            )
             results = asyncio.run_coroutine_threadsafe(search, self._loop).result()
             self._found.update(zip(part, results, strict=True))
 

@@ -32,7 +32,8 @@ from regard.serve.errors import NotFoundError, RequestError
 from regard.serve.explaining import explained
 from regard.serve.models import ServedModel
 from regard.serve.records import plain
-from regard.serve.service import Service, count
+from regard.serve.served_terms import terms_of_request
+from regard.serve.service import Service, count, terms_of_steps
 from regard.serve.typed import (
     CaptionBody,
     ClassifyBody,
@@ -78,19 +79,27 @@ async def translate(request: Request, body: TranslateBody) -> JSONResponse:
         if given is not None and len(given) != len(body.texts):
             raise RequestError(f"{name}: {len(given)} for {len(body.texts)} texts; give one for each")
     options = _options(service, _beside_defaults(service, body.keywords()))
+    terms = terms_of_request(body.glossary, body.protect, service.settings.limits)
     model = None if body.model is None else _named(service, request, "translate", body.model)
     source, target = _direction(service, request, body, model)
     if model is None:
         steps = service.route(source, target, request).steps
         translations = await service.translate(
-            body.texts, source, target, options, request, prefixes=body.prefixes, phrases=body.phrases
+            body.texts, source, target, options, request, prefixes=body.prefixes, phrases=body.phrases, terms=terms
         )
         model, pivots = steps[-1].model, len(steps) > 1
     else:
         count(request, texts=len(body.texts), characters=sum(map(len, body.texts)), model=model.name)
-        translator = service.models_of(request).step(model.name, source, target).translator
+        step = service.models_of(request).step(model.name, source, target)
         pivots = False
-        work = service.batcher.translate(translator, body.texts, options, prefixes=body.prefixes, phrases=body.phrases)
+        work = service.batcher.translate(
+            step.translator,
+            body.texts,
+            options,
+            prefixes=body.prefixes,
+            phrases=body.phrases,
+            terms=terms_of_steps([step], terms, body.texts)[0],
+        )
         translations = await service.while_wanted(work, request)
     if body.alignment and pivots:
         raise RequestError(f"alignment: {source} to {target} goes through another language; leave it out")
@@ -313,7 +322,12 @@ async def _each(
     """The records that some work in a worker thread returns, as `{name: [..]}`."""
 
     def told(served: Any, stopped: StopSignal) -> list[dict[str, Any]]:
-        return [plain(record, extra) for record in work(served, stopped)]
+        records = []
+        for record in work(served, stopped):
+            if stopped():
+                raise SearchStopped
+            records.append(plain(record, extra))
+        return records
 
     return JSONResponse({name: await service.run(model, told, request=request)})
 

@@ -18,14 +18,16 @@ from regard.serve.errors import ClientGoneError, RequestError, SlowdownError, Ti
 from regard.serve.keys import Keys
 from regard.serve.logs import Log
 from regard.serve.metrics import Metrics
-from regard.serve.models import Route, ServedModel, ServedModels
+from regard.serve.models import Route, ServedModel, ServedModels, Step
 from regard.serve.pivots import through
 from regard.serve.rates import Rates
+from regard.serve.served_terms import RequestTerms
 from regard.serve.settings import ServeSettings
 from regard.serve.stored_files import StoredFiles
 from regard.serve.suggestions import Suggestions
 from regard.serve.translation_cache import TranslationCache
-from regard.serve.workers import Workers
+from regard.serve.workers import Workers, ends_when
+from regard.tasks.translate.terms.guided import Terms
 from regard.tasks.translate.translation import Translation
 
 Result = TypeVar("Result")
@@ -130,6 +132,7 @@ class Service:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
+        terms: RequestTerms | None = None,
     ) -> list[Translation]:
         """One translation for each text, in order, in batches with those of other requests. A text is a sentence or a line.
 
@@ -139,7 +142,9 @@ class Service:
         self.route(source, target, request)  # what the log says of languages is never a text of the client
         if request is not None:
             count(request, texts=len(texts), characters=sum(map(len, texts)), direction=f"{source}-{target}")
-        work = self.search(texts, source, target, options, request, prefixes=prefixes, phrases=phrases, patient=False)
+        work = self.search(
+            texts, source, target, options, request, prefixes=prefixes, phrases=phrases, terms=terms, patient=False
+        )
         return await self.while_wanted(work, request)
 
     async def search(
@@ -152,6 +157,7 @@ class Service:
         *,
         prefixes: Sequence[str] | None = None,
         phrases: Sequence[Sequence[str]] | None = None,
+        terms: RequestTerms | None = None,
         patient: bool = True,
         stopped: StopSignal | None = None,
     ) -> list[Translation]:
@@ -160,16 +166,17 @@ class Service:
         patient: wait for room in the queue, see `Batcher.translate`. stopped: ends the search.
         """
         steps, cache = self.route(source, target, request).steps, self._cache
-        plain = not (prefixes or phrases)
+        step_terms = terms_of_steps(steps, terms, texts)
+        plain = not (prefixes or phrases or terms)
         cached = cache.found(steps, options, texts) if plain else [None] * len(texts)
         missing = [place for place, translation in enumerate(cached) if translation is None]
         if plain and cache.size:
             self.metrics.cache(hits=len(texts) - len(missing), misses=len(missing))
         given = [texts[place] for place in missing]
         middle: list[Translation] = []
-        for step in steps[:-1]:
+        for step, own in zip(steps[:-1], step_terms, strict=False):
             middle = await self.batcher.translate(
-                step.translator, given, replace(options, nbest=1), cancelled=stopped, patient=patient
+                step.translator, given, replace(options, nbest=1), terms=own, cancelled=stopped, patient=patient
             )
         found = await self.batcher.translate(
             steps[-1].translator,
@@ -177,6 +184,7 @@ class Service:
             options,
             prefixes=None if prefixes is None else [prefixes[place] for place in missing],
             phrases=None if phrases is None else [phrases[place] for place in missing],
+            terms=step_terms[-1],
             cancelled=stopped,
             patient=patient,
         )
@@ -196,7 +204,8 @@ class Service:
     ) -> Result:
         """`function(model.served, stopped)` in a worker thread: work that is not batched.
 
-        `stopped` is set when the request's time is over or its client is gone: hand it to the search. seconds: instead of `limits.seconds`.
+        `stopped` is set when the request's time is over or its client is gone: hand it to the search. What does not look at it
+        ends between two activities, such as the parts of an explanation. seconds: instead of `limits.seconds`.
         """
         if request is not None:
             count(request, model=model.name)
@@ -229,8 +238,15 @@ class Service:
         def ended() -> None:
             pool.pending -= 1
 
+        def stopped() -> bool:
+            return unwanted or self._closing
+
+        def work() -> Result:
+            with ends_when(stopped):
+                return function(stopped)
+
         pool.pending += 1
-        pending = pool.submit(lambda: function(lambda: unwanted or self._closing))
+        pending = pool.submit(work)
         pending.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(ended))
         try:
             return await self.while_wanted(asyncio.wrap_future(pending), request, seconds)
@@ -293,6 +309,17 @@ class Service:
         most = self.settings.limits.batch_texts
         if inputs > most:
             raise RequestError(f"Invalid request: request ({inputs}) exceeds {name} limit ({most})")
+
+
+def terms_of_steps(steps: Sequence[Step], terms: RequestTerms | None, texts: Sequence[str]) -> list[Terms | None]:
+    """The terms of each step of a way: the server's, and those that a request brings."""
+    if terms is None:
+        return [step.terms for step in steps]
+    terms.check_texts(texts)
+    if terms.entries and len(steps) > 1:
+        through = f"{steps[0].source} to {steps[-1].target} goes through {steps[0].target}"
+        raise RequestError(f"glossary: {through}, where no term can be followed; leave it out")
+    return [terms.beside(step.terms, (step.source, step.target)) for step in steps]
 
 
 def count(request: Request, **values: Any) -> None:

@@ -1,6 +1,7 @@
 """`ServeSettings`: what `regard serve` does, from serve.toml, `--set` and flags. It opens no file and starts nothing."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -8,6 +9,7 @@ from regard.bundle.precision import PrecisionChoice
 from regard.search.options import LONGEST_OUTPUT, MOST_HYPOTHESES, SearchOptions
 from regard.settings import Settings
 from regard.tasks.checks import Engine
+from regard.text.protected import MOST_PATTERNS, Protection
 
 
 class LimitSettings(Settings):
@@ -33,6 +35,10 @@ class LimitSettings(Settings):
     """The widest beam, or the most samples."""
     alternatives: int = Field(default=5, ge=0, le=MOST_HYPOTHESES)
     """The most alternatives beside a translation."""
+    glossary: int = Field(default=200, ge=0)
+    """Terms that a request may bring; 0: none."""
+    protect: int = Field(default=20, ge=0, le=MOST_PATTERNS // 2)
+    """Strings that a request may protect; 0: none."""
     max_length: int = Field(default=2000, ge=1, le=LONGEST_OUTPUT)
     """The longest output that a request may ask for, in tokens."""
     seconds: float = Field(default=60.0, gt=0)
@@ -122,6 +128,10 @@ class ServeSettings(Settings):
     """The length normalisation of `/translate`."""
     languages: dict[str, str] = Field(default_factory=dict)
     """Model -> its languages, such as "demo" = "fr-en", of bundles that do not state them."""
+    glossary: dict[str, Path] = Field(default_factory=dict)
+    """Direction -> its glossary, such as "fr-en" = "terms.tsv"; one file alone is that of the only direction."""
+    protect: tuple[str, ...] = ()
+    """Regular expressions of what every translation keeps as it is; also `default` and `numbers`."""
     cache: int = Field(default=0, ge=0)
     """Translations that are kept in memory; 0: none."""
     log_texts: bool = False
@@ -146,6 +156,19 @@ class ServeSettings(Settings):
             if origin != "*" and (scheme not in ("http", "https") or not rest or "/" in rest):
                 raise ValueError(f"{origin!r} is no origin; give one such as https://example.org")
         return origins
+
+    @field_validator("glossary", mode="before")
+    @classmethod
+    def _of_only_direction(cls, given: Any) -> Any:
+        return {"": given} if isinstance(given, str) else given
+
+    @field_validator("protect")
+    @classmethod
+    def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        if "" in patterns:
+            raise ValueError("'' matches nothing; write a regular expression, default or numbers")
+        Protection(tuple(dict.fromkeys(patterns)))  # refuses a wrong one
+        return patterns
 
     @model_validator(mode="after")
     def _within_limits(self) -> "ServeSettings":

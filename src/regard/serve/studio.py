@@ -10,16 +10,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from regard.activity import Activity, watched_by
 from regard.explain.document import to_json_types
-from regard.search.interruption import SearchStopped, StopSignal
+from regard.search.interruption import StopSignal
 from regard.serve.admission import admitted, service_of
 from regard.serve.errors import RequestError, message_of
 from regard.serve.models import ServedModel
@@ -62,8 +60,7 @@ async def watch(state: StudioState, request: Request) -> Response:
         loop.call_soon_threadsafe(queue.put_nowait, event)
 
     def work(served: Any, stopped: StopSignal) -> None:
-        with ends_when(stopped):
-            watched(served, state, tell, stopped)
+        watched(served, state, tell, stopped)
 
     running = asyncio.ensure_future(
         service_of(request).run(model, work)
@@ -98,8 +95,7 @@ async def explain(state: StudioState, request: Request) -> Response:
     model, task = _chosen(request, state)
 
     def work(served: Any, stopped: StopSignal) -> str:
-        with ends_when(stopped):
-            data = task.data([task.explain(served, state, model.name)])
+        data = task.data([task.explain(served, state, model.name)])
         return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
     return Response(await service_of(request).run(model, work, request=request), media_type="application/json")
@@ -111,28 +107,13 @@ async def save(state: StudioState, request: Request) -> HTMLResponse:
     model, task = _chosen(request, state)
 
     def work(served: Any, stopped: StopSignal) -> str:
-        with ends_when(stopped):
-            explanations = (
-                [task.explain(served, state, model.name)]
-                if task.whole is None
-                else task.whole(served, state, model.name)
-            )
-            return task.page(explanations)
+        explanations = (
+            [task.explain(served, state, model.name)] if task.whole is None else task.whole(served, state, model.name)
+        )
+        return task.page(explanations)
 
     page = await service_of(request).run(model, work, request=request)
     return HTMLResponse(page, headers={"Content-Disposition": 'attachment; filename="explanation.html"'})
-
-
-@contextmanager
-def ends_when(stopped: StopSignal) -> Iterator[None]:
-    """Ends the work of the block between two of its activities, if nobody wants it any more."""
-
-    def look(_: Activity | None) -> None:
-        if stopped():
-            raise SearchStopped
-
-    with watched_by(look):
-        yield
 
 
 def studio_tasks() -> "Mapping[str, StudioTask]":

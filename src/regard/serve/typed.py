@@ -93,6 +93,12 @@ class TranslateBody(_Searching):
     model: Text | None = Field(default=None, description="The name of a model; without it the first of that direction.")
     prefixes: list[Text] | None = Field(default=None, description="The beginning of each translation.")
     phrases: list[list[Text]] | None = Field(default=None, description="What each translation must contain.")
+    glossary: list[tuple[Text, Text | list[Text]]] | None = Field(
+        default=None, description="Pairs of a term and its translation, or several: the preferred one first."
+    )
+    protect: list[Text] | None = Field(
+        default=None, description="Strings that stay as they are, to the letter; `default` and `numbers` are patterns."
+    )
     alignment: bool = Field(default=False, description="Whether to tell which words belong together.")
 
 

@@ -1,11 +1,18 @@
-"""`Workers`: a pool of daemon threads. The interpreter joins the threads of a `ThreadPoolExecutor` at its end, however long they take."""
+"""`Workers`: a pool of daemon threads, and `ends_when`, by which their work ends early.
+
+The interpreter joins the threads of a `ThreadPoolExecutor` at its end, however long they take.
+"""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
+
+from regard.activity import Activity, watched_by
+from regard.search.interruption import SearchStopped, StopSignal
 
 Result = TypeVar("Result")
 
@@ -54,3 +61,15 @@ class Workers:
             except BaseException as error:
                 future.set_exception(error)
             del call, future, function  # a thread that waits keeps no result
+
+
+@contextmanager
+def ends_when(stopped: StopSignal) -> Iterator[None]:
+    """Ends the work of the block between two of its activities, if nobody wants it any more."""
+
+    def look(_: Activity | None) -> None:
+        if stopped():
+            raise SearchStopped
+
+    with watched_by(look):
+        yield

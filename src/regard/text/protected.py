@@ -90,6 +90,11 @@ class Protection:
         return _united(_trimmed(text, span) for span in found)
 
 
+def literal(string: str) -> str:
+    """The pattern of a string that is taken to the letter: nothing in it has a meaning, so it cannot take long."""
+    return _whole(string)
+
+
 def occurrences(text: str, strings: Sequence[str]) -> list[Span]:
     """Where the strings stand in a text, the longest first. One that begins or ends with a letter is no part of a longer word."""
     distinct = sorted({string for string in strings if string}, key=lambda string: (-len(string), string))

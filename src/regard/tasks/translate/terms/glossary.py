@@ -6,6 +6,7 @@ time that does not depend on the size of the glossary: terms are found by the ke
 
 import re
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
@@ -77,6 +78,7 @@ class Glossary:
     def __init__(self, entries: Iterable[Entry], source: str | None = None, target: str | None = None) -> None:
         """source, target: the languages, for simple inflection; None: terms are found and accepted as they are."""
         self.source_language, self.target_language = source, target
+        self._other: Glossary | None = None
         merged: dict[str, Entry] = {}
         for entry in entries:
             earlier = merged.get(entry.source)
@@ -97,10 +99,23 @@ class Glossary:
         return Glossary(_entries(path), source, target)
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.entries) + (0 if self._other is None else len(self._other))
+
+    def before(self, other: "Glossary | None") -> "Glossary":
+        """These terms, and behind them those of another glossary of the same languages: where both have a term, these count."""
+        joined = copy(self)
+        joined._other = other
+        return joined
 
     def matches(self, text: str, without: Sequence[Span] = ()) -> list[Match]:
         """The terms in a text, in order. Of those that overlap the longest counts. `without`: parts of the text that hold no terms."""
+        found = self._own_matches(text, without)
+        if self._other is not None:
+            found += self._other.matches(text, [*without, *(match.span for match in found)])
+        return sorted(found, key=lambda match: match.span)
+
+    def _own_matches(self, text: str, without: Sequence[Span]) -> list[Match]:
+        """`matches` of these terms alone."""
         words = [_Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
         keys = [key(word.text, self.source_language) for word in words]
         candidates: list[tuple[tuple[int, bool, int, int], int, int, Span, Entry]] = []
@@ -121,7 +136,7 @@ class Glossary:
                 taken[first:end] = [True] * (end - first)
                 begins = bool(_SENTENCE_START.search(text[max(0, span.start - 10) : span.start]))
                 found.append(Match(entry, span, text[span.start : span.end], begins))
-        return sorted(found, key=lambda match: match.span)
+        return found
 
     def _span(self, text: str, words: Sequence["_Word"], term: "_Term") -> Span | None:
         """Where a term stands if these words of the text are its words, with the same characters around them; else None."""
@@ -185,6 +200,18 @@ def _is_whole(text: str, start: int, end: int) -> bool:
     return not (before or after)
 
 
+def entry_of(term: str, translations: Sequence[str], line: int, place: str) -> Entry:
+    """The term, with its white space tidied. place: where it stands, for the `DataError` of one that is wrong."""
+    source = " ".join(term.split())
+    targets = tuple(dict.fromkeys(filter(None, (" ".join(form.split()) for form in translations))))
+    for side, text in (("term", source), ("translation", targets[0] if targets else "")):
+        if not _WORD.search(text):
+            raise DataError(f"{place}: the {side} {text!r} has no word; write one, or leave it out")
+    if max(len(source), *map(len, targets)) > LONGEST_TERM or len(targets) > MOST_FORMS:
+        raise DataError(f"{place}: a term may have {LONGEST_TERM} characters and {MOST_FORMS} translations; shorten it")
+    return Entry(source, targets, line)
+
+
 def _entries(path: str | Path) -> Iterable[Entry]:
     name, count = display_name(path), 0
     for number, line in enumerate(read_lines(path), 1):
@@ -201,16 +228,7 @@ def _entries(path: str | Path) -> Iterable[Entry]:
                 f"{name}:{number}: {problem} in {line[:60]!r}; write the term, one tab and its translation, "
                 "with | between several forms"
             )
-        source = " ".join(columns[0].split())
-        targets = tuple(dict.fromkeys(filter(None, (" ".join(form.split()) for form in columns[1].split("|")))))
-        for side, text in (("term", source), ("translation", targets[0] if targets else "")):
-            if not _WORD.search(text):
-                raise DataError(f"{name}:{number}: the {side} {text!r} has no word; write one, or leave out the line")
-        if max(len(source), *map(len, targets)) > LONGEST_TERM or len(targets) > MOST_FORMS:
-            raise DataError(
-                f"{name}:{number}: a term may have {LONGEST_TERM} characters and {MOST_FORMS} translations; shorten it"
-            )
-        yield Entry(source, targets, number)
+        yield entry_of(columns[0], columns[1].split("|"), number, f"{name}:{number}")
 
 
 def _inflected(target: str, language: str | None) -> list[str]:

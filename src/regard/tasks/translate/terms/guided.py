@@ -26,6 +26,9 @@ from regard.tasks.translate.translation import Links, Source, TermUse, Translati
 from regard.tasks.translate.translator import Translator
 from regard.text.protected import Protection
 
+MOST_MATCHES = 100
+"""Terms of one text that are looked after: a text of more is no sentence, and would take minutes."""
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -82,7 +85,7 @@ def _translations(
     in_pieces: list[bool] = []
     owners: list[int] = []
     for number, (source, own, translation) in enumerate(zip(sources, spans, found, strict=True)):
-        matches = tuple(glossary.matches(source.text, own)) if glossary else ()
+        matches = tuple(glossary.matches(source.text, own)[:MOST_MATCHES]) if glossary else ()
         prefix, wanted = prefixes[number] if prefixes else "", tuple(phrases[number]) if phrases else ()
         for one in translation.alternatives or (translation,):
             drafts.append(Draft(source, own, matches, one, "", prefix, wanted))

@@ -4,9 +4,11 @@ Words are separated by white space, as in `Links`. It aligns nothing itself.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import cached_property
 
 from regard.tasks.translate.translation import Links
 from regard.text.protected import Span
@@ -99,16 +101,23 @@ class Placer:
             parts[start:end] = [(string, range(start, end))]
         return [part for part in parts if part[0]]
 
+    @cached_property
+    def _targets(self) -> tuple[list[int], dict[int, list[int]]]:
+        """The source words that have links, in order, and the target words of each."""
+        targets: dict[int, list[int]] = {}
+        for source, target in self.links:
+            targets.setdefault(source, []).append(target)
+        return sorted(targets), targets
+
     def _likely_place(self, source_words: range) -> int:
         """The place in the translation behind the words of the nearest linked source word before, or before those of the next one."""
-        for source in range(min(source_words.start, self.source_count) - 1, -1, -1):
-            targets = [target for other, target in self.links if other == source]
-            if targets:
-                return min(max(targets) + 1, len(self.words))
-        for source in range(source_words.stop, self.source_count):
-            targets = [target for other, target in self.links if other == source]
-            if targets:
-                return min(*targets, len(self.words))
+        linked, targets = self._targets
+        before = bisect_left(linked, min(source_words.start, self.source_count))
+        if before:
+            return min(max(targets[linked[before - 1]]) + 1, len(self.words))
+        after = bisect_left(linked, source_words.stop)
+        if after < len(linked) and linked[after] < self.source_count:
+            return min(*targets[linked[after]], len(self.words))
         return round(len(self.words) * source_words.start / max(1, self.source_count - 1))
 
 
