@@ -46,6 +46,7 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         "charLimit": service.settings.limits.characters,
         "filesTranslation": bool(sources),
         "frontendTimeout": 500,
+        "glossaryLimit": service.settings.limits.glossary,
         "keyRequired": service.keys.needed,
         "language": {
             "source": {"code": source, "name": language_name(source)},

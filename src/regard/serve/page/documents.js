@@ -2,7 +2,7 @@
 import { Refused, send } from "./client.js";
 import { make } from "./explain/dom.js";
 
-export function documents({ settings, languages, say }) {
+export function documents({ settings, languages, glossary, say }) {
   const formats = settings.supportedFilesFormat ?? [];
   const list = make("ul", { class: "files" });
   const chooser = make("input", {
@@ -41,7 +41,7 @@ export function documents({ settings, languages, say }) {
     const row = make("li", {}, make("bdi", { class: "file-name" }, file.name), " ", state, " ", stop);
     list.prepend(row);
     try {
-      const { translatedFileUrl: url } = await send("/translate_file", file, { source, target }, control.signal);
+      const { translatedFileUrl: url } = await send("/translate_file", file, { source, target, ...(glossary() ? { glossary: glossary() } : {}) }, control.signal);
       const place = new URL(url, location.href);
       state.replaceWith(make("a", { href: place.pathname, download: nameOf(file.name, target) }, nameOf(file.name, target)));
       say("");

@@ -9,6 +9,7 @@ import { masthead } from "./explain/masthead.js";
 import { output } from "./output.js";
 import { sentencesOf, wordsOf } from "./sentences.js";
 import { copy, readState, writeState } from "./state.js";
+import { termList } from "./terms.js";
 import { translations } from "./translations.js";
 import { continuations, linksOf } from "./words.js";
 
@@ -29,6 +30,7 @@ const source = editor({ input: () => edited(PAUSE), point: pointSource });
 const target = output({ point: pointTarget, choose: chooseWord });
 
 let languages = []; // of the server
+let terms = termList({ change: () => {}, most: 0 }); // until the server has told its limits
 let most; // sentences of a request that the server allows; undefined: it does not tell
 let timer = null;
 let linking = null;
@@ -43,6 +45,7 @@ function icon(path) {
 }
 
 function layout(settings) {
+  terms = termList({ change: () => edited(0), most: settings.glossaryLimit ?? 0 });
   const nav = make("a", { class: "elsewhere", href: "/studio" }, "Studio");
   const head = masthead("translate");
   head.insertBefore(nav, head.querySelector(".theme"));
@@ -53,7 +56,8 @@ function layout(settings) {
       make("section", { class: "card pane", "aria-label": "Source" }, source.frame, make("div", { class: "tools" }, detected, count, clear)),
       make("section", { class: "card pane out", "aria-label": "Target" }, target.box, make("div", { class: "tools" }, linkButton, copyButton))),
     status,
-    documents({ settings, languages: () => [from.value, to.value], say }));
+    terms.box,
+    documents({ settings, languages: () => [from.value, to.value], glossary: () => terms.lines, say }));
   document.getElementById("foot").append(
     "Point at a word to see where it comes from. Click it, or press Enter on it, for other words. Everything stays between this page and its server.");
 }
@@ -97,9 +101,9 @@ function link() {
 }
 
 function speak() {
-  const language = from.value === "auto" ? speaks : from.value;
-  source.speak(language);
-  swapButton.disabled = !languages.find(({ code }) => code === to.value)?.targets.includes(language);
+  source.speak(language());
+  swapButton.disabled = !languages.find(({ code }) => code === to.value)?.targets.includes(language());
+  terms.show(language(), to.value);
   target.speak(to.value);
 }
 
@@ -110,12 +114,17 @@ async function translate() {
   running = control;
   box(true);
   try {
-    const answer = await translations(sentences.map(({ text }) => text), sourceLanguage, targetLanguage, most, control.signal);
+    const answer = await obeyed(sentences.map(({ text }) => text), sourceLanguage, targetLanguage, control.signal);
     if (control.signal.aborted) return;
     if (answer.detected) speaks = answer.detected;
     detected.textContent = sourceLanguage === "auto" && speaks ? `Detected: ${languageName(speaks)}` : "";
+    const before = JSON.stringify(answer.asked);
     speak();
-    say("");
+    if (!answer.without && before !== JSON.stringify(terms.glossary())) { // those of a language that is known only now
+      edited(0);
+      return;
+    }
+    say(answer.without ?? "", answer.without ? "refused" : "");
     render(sentences.map(({ text, after }) => ({ source: text, text: pinned.get(keyOf(text)) ?? answer.translated.get(text) ?? "", after })));
     root.dataset.translated = "true";
   } catch (error) {
@@ -123,6 +132,18 @@ async function translate() {
     refused(error);
   } finally {
     if (running === control) box(false);
+  }
+}
+
+// The translations with the reader's terms. Where the server cannot follow them, those without, and why.
+async function obeyed(texts, sourceLanguage, targetLanguage, signal) {
+  const asked = terms.glossary();
+  try {
+    return { asked, ...await translations(texts, sourceLanguage, targetLanguage, { most, glossary: asked, signal }) };
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 400 || !error.message.startsWith("glossary")) throw error;
+    const without = `Translated without your terms. ${error.message}`;
+    return { asked, without, ...await translations(texts, sourceLanguage, targetLanguage, { most, signal }) };
   }
 }
 
@@ -194,7 +215,7 @@ async function chooseWord({ sentence, word }, mark) {
   const before = words.slice(0, places[word]).map(({ word: one, space }) => one ?? space).join("");
   const list = openChoices(mark, before.trim() ? "Instead, from here on" : "Another translation");
   try {
-    const found = await continuations(text, before.trimEnd(), language(), to.value);
+    const found = await continuations(text, before.trimEnd(), language(), to.value, terms.glossary());
     if (!list.stands) return;
     const others = [...new Set(found)].filter((one) => one !== translation);
     list.fill(others.map((one) => {

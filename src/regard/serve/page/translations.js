@@ -3,11 +3,13 @@ import { ask } from "./client.js";
 
 const KEPT = 500; // translations that are kept, if the text on the page has fewer sentences
 const PART = 100; // sentences of a request: a long text does not make the server refuse it as too much at once
-const kept = new Map(); // source, target and sentence -> translation, the last used last
+const kept = new Map(); // source, target, sentence and glossary -> translation, the last used last
 
-// { translated: sentence -> translation, detected: the language of the first sentence that was asked for }. most: sentences of a request.
-export async function translations(sentences, source, target, most = PART, signal = undefined) {
-  const keyOf = (text) => JSON.stringify([source, target, text]);
+// { translated: sentence -> translation, detected: the language of the first sentence that was asked for }.
+// most: sentences of a request. glossary: [[term, [translations]]], which the server obeys.
+export async function translations(sentences, source, target, { most = PART, glossary = [], signal = undefined } = {}) {
+  const keyOf = (text) => JSON.stringify([source, target, text, glossary]);
+  const terms = glossary.length ? { glossary } : {};
   const wanted = [...new Set(sentences.filter((text) => text.trim()))];
   const translated = new Map();
   const keep = (text, translation) => {
@@ -22,7 +24,7 @@ export async function translations(sentences, source, target, most = PART, signa
   try {
     for (let from = 0; from < missing.length; from += size) {
       const part = missing.slice(from, from + size);
-      const answer = await ask("/translate", { q: part, source, target, format: "text" }, signal);
+      const answer = await ask("/translate", { q: part, source, target, format: "text", ...terms }, signal);
       part.forEach((text, index) => keep(text, answer.translatedText[index]));
       detected ??= answer.detectedLanguage?.[0]?.language;
     }

@@ -28,8 +28,9 @@ async function found(text, translation, source, target) {
 }
 
 // Different translations that begin with a text, the best first.
-export async function continuations(text, prefix, source, target) {
+export async function continuations(text, prefix, source, target, glossary) {
   const body = { texts: [text], source, target, options: { beam: WIDTH, nbest: WIDTH }, ...(prefix ? { prefixes: [prefix] } : {}) };
+  if (glossary.length) body.glossary = glossary;
   const { translations: [found] } = await ask("/v1/regard/translate", body);
   return [found, ...found.alternatives].map((one) => one.text);
 }
