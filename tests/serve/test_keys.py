@@ -4,9 +4,12 @@ import socket
 from pathlib import Path
 
 import pytest
+from fastapi.routing import APIRoute
 from libretranslatepy import LibreTranslateAPI
 
 from regard.errors import ConfigError
+from regard.serve.admission import AdmittedRoute
+from regard.serve.app import ROUTERS
 from regard.serve.errors import SlowdownError
 from regard.serve.keys import Keys
 from regard.serve.models import ServedModels
@@ -121,6 +124,42 @@ def test_a_key_in_the_headers_counts_before_the_body_is_read(models: ServedModel
                 assert connection.recv(65536).startswith(b"HTTP/1.1 403 ")
         right = {"X-API-Key": "beta"}  # counted once: three a minute
         assert [found.post("/detect", json=GOOD, headers=right).status_code for _ in range(4)] == [200] * 3 + [429]
+
+
+ROUTES = ["/v1/regard/translate", "/v1/regard/explain", "/v1/regard/classify_file", "/v1/completions", "/page/links",
+          "/studio/watch"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("key", ["", "X-API-Key: gamma\r\n"])
+def test_typed_routes_read_no_body_without_a_key(models: ServedModels, keys: Path, path: str, key: str) -> None:
+    with running(models, api_keys=str(keys), limits={"upload_seconds": 20}) as found:
+        host, port = found.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            head = f"POST {path} HTTP/1.1\r\nHost: a\r\n{key}Content-Type: application/json\r\n"
+            connection.sendall(f"{head}Content-Length: 100\r\n\r\n".encode())  # and nothing of the body
+            answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 403 ")
+        assert b"connection: close" in answer.lower()
+        wrong = found.post(path, content=b"{", headers={"Content-Type": "application/json"})
+        assert wrong.status_code == 403  # what is wrong with a body is nobody's business without a key
+
+
+def test_a_typed_route_counts_a_request_once(models: ServedModels, keys: Path) -> None:
+    with running(models, api_keys=str(keys)) as found:
+        body = {"texts": ["bonjour"], "source": "fr", "target": "en"}
+        codes = [
+            found.post("/v1/regard/translate", json=body, headers={"X-API-Key": "beta"}).status_code for _ in range(4)
+        ]
+        assert codes == [200] * 3 + [429]
+
+
+def test_every_route_that_computes_is_admitted() -> None:
+    """Those that read the body themselves ask `admitted_fields`; the others are of `AdmittedRoute`."""
+    own = {"/translate", "/detect", "/suggest", "/translate_file"}
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    posts = {route.path: isinstance(route, AdmittedRoute) for route in routes if "POST" in route.methods}
+    assert {path for path, admitted in posts.items() if not admitted} == own
 
 
 def test_a_bucket_fills_steadily_and_the_table_is_bounded() -> None:

@@ -290,6 +290,7 @@ def test_a_batch_of_ctranslate2_ends_between_its_own_batches(models: ServedModel
     class Model:
         read = staticmethod(lambda texts: [SimpleNamespace(ids=[1]) for _ in texts])
         is_interruptible = staticmethod(lambda options: options.beam == 1)
+        fast_batch_tokens = staticmethod(lambda options: None)
 
         @staticmethod
         def search_read(sources: Any, options: SearchOptions, *, stopped: Any, **rest: Any) -> Any:

@@ -1,8 +1,11 @@
 """Who may use the server, and how often: keys and rates. Every route that computes asks `admit` first."""
 
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fastapi.routing import APIRoute
 from starlette.requests import Request
+from starlette.responses import Response
 
 from regard.serve.body import fields_of
 from regard.serve.errors import ForbiddenError
@@ -47,9 +50,18 @@ async def admitted_fields(request: Request) -> dict[str, Any]:
     return fields
 
 
-def admitted(request: Request) -> None:
-    """`admit` as a dependency of routes whose key is in the headers."""
-    admit(request)
+class AdmittedRoute(APIRoute):
+    """A route whose key is in the headers. A dependency would be too late: FastAPI reads and parses the body before it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, which admits the request before anything of its body is read."""
+        answer = super().get_route_handler()
+
+        async def admitted(request: Request) -> Response:
+            admit(request)
+            return await answer(request)
+
+        return admitted
 
 
 def key_in_headers(request: Request) -> str:

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from regard.search.checks import LARGEST_TEMPERATURE
 from regard.search.interruption import StopSignal
-from regard.serve.admission import admitted, service_of
+from regard.serve.admission import AdmittedRoute, service_of
 from regard.serve.completing import Piece, Prompt, Wanted, choices
 from regard.serve.errors import RequestError, body_of, message_of, status_of
 from regard.serve.models import ServedModel
@@ -29,7 +29,7 @@ from regard.serve.typed import Text, refuse_surrogates
 if TYPE_CHECKING:
     from regard.tasks.generate.writer import Writer
 
-router = APIRouter(prefix="/v1", tags=["completions"], dependencies=[Depends(admitted)])
+router = APIRouter(prefix="/v1", tags=["completions"], route_class=AdmittedRoute)
 
 MOST_STOPS = 4
 LONGEST_STOP = 200

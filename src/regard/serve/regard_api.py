@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
+from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
 from regard.search.interruption import SearchStopped, StopSignal
 from regard.search.options import SearchKeywords, SearchOptions
-from regard.serve.admission import admitted, service_of
+from regard.serve.admission import AdmittedRoute, service_of
 from regard.serve.answers import (
     CAPTIONS,
     CLASSIFICATIONS,
@@ -51,7 +51,7 @@ from regard.tasks.translate.translation import Translation
 
 Item = TypeVar("Item")
 
-router = APIRouter(prefix="/v1/regard", tags=["regard"], dependencies=[Depends(admitted)])
+router = APIRouter(prefix="/v1/regard", tags=["regard"], route_class=AdmittedRoute)
 
 AT_ONCE = 16
 """Inputs of one call of a model that looks at no stop signal, and answers that are made into JSON at a time."""

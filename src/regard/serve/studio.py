@@ -13,12 +13,12 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from regard.explain.document import to_json_types
 from regard.search.interruption import StopSignal
-from regard.serve.admission import admitted, service_of
+from regard.serve.admission import AdmittedRoute, service_of
 from regard.serve.errors import RequestError, message_of
 from regard.serve.models import ServedModel
 from regard.serve.studio_state import StudioState
@@ -32,7 +32,7 @@ EVENT_HEADERS = {
     "X-Accel-Buffering": "no",
 }  # the second: a proxy passes each event on at once
 
-router = APIRouter(prefix="/studio", include_in_schema=False, dependencies=[Depends(admitted)])
+router = APIRouter(prefix="/studio", include_in_schema=False, route_class=AdmittedRoute)
 
 
 @router.get("/models")

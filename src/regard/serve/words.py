@@ -5,17 +5,17 @@ The translation is given: it may be another than the model's best.
 
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import Field
 
 from regard.search.interruption import StopSignal
-from regard.serve.admission import admitted, service_of
+from regard.serve.admission import AdmittedRoute, service_of
 from regard.serve.typed import Body, Text
 
 CHARACTERS = 2_000
 """Of each side."""
 
-router = APIRouter(prefix="/page", include_in_schema=False, dependencies=[Depends(admitted)])
+router = APIRouter(prefix="/page", include_in_schema=False, route_class=AdmittedRoute)
 
 
 class LinksBody(Body):
