@@ -35,6 +35,9 @@ class Slow:
     def is_interruptible(self, options: SearchOptions) -> bool:
         return True
 
+    def fast_batch_tokens(self, options: SearchOptions) -> int | None:
+        return None
+
     def search_read(
         self, sources: Sequence[Any], options: SearchOptions, *, stopped: Callable[[], bool], **constraints: Any
     ) -> list[Any]:
@@ -160,7 +163,7 @@ def test_a_short_request_waits_for_a_batch_and_not_for_a_list(slow: Slow) -> Non
         ended.append(name)
 
     async def work() -> None:
-        tasks = [asyncio.ensure_future(named("list", [f"l{number}" for number in range(100)]))]
+        tasks = [asyncio.ensure_future(named("list", [f"l{number:02}" for number in range(100)]))]
         await begun(slow)
         tasks += [asyncio.ensure_future(named(name, [name])) for name in ("a", "b")]
         await asyncio.sleep(0.01)
@@ -168,20 +171,50 @@ def test_a_short_request_waits_for_a_batch_and_not_for_a_list(slow: Slow) -> Non
         await asyncio.gather(*tasks)
 
     run(batcher, work)
-    assert slow.batches[1] == ["l4", "l5", "a", "b"]
+    assert slow.batches[1] == ["l04", "l05", "a", "b"]
     assert ended[-1] == "list"
     assert len(slow.batches) < 30  # and the list still has whole batches
 
 
 def test_texts_of_like_length_go_together(slow: Slow) -> None:
     batcher = batcher_of(texts=4, characters=100)
+    texts, found = ["a" * 10, "b" * 90, "c" * 120, "d" * 20, "e" * 20], list[str]()
 
     async def work() -> None:
         slow.go.set()
-        await translated(batcher, slow, ["a" * 10, "b" * 90, "c" * 120, "d" * 20, "e" * 20])
+        found.extend(own.text for own in await translated(batcher, slow, texts))
 
     run(batcher, work)
-    assert [[len(text) for text in batch] for batch in slow.batches] == [[10], [90], [120], [20, 20]]
+    assert [[len(text) for text in batch] for batch in slow.batches] == [[120], [90], [20, 20, 10]]
+    assert [text.lower() for text in found] == texts  # in the order of the request
+
+
+def test_texts_that_number_their_draws_keep_their_order(slow: Slow) -> None:
+    batcher = batcher_of(texts=2)
+    slow.go.set()
+    texts = ["a", "ccc", "bb"]
+    run(batcher, lambda: translated(batcher, slow, texts, SearchOptions(beam=1, sample=True)))
+    assert slow.batches == [texts]
+
+
+def test_idle_workers_share_what_waits() -> None:
+    models = [Slow(), Slow()]
+    batcher = batcher_of(workers=3, texts=32, slice=32)
+
+    async def work() -> None:
+        while batcher.idle < 3:
+            await asyncio.sleep(0.001)
+        large = asyncio.ensure_future(translated(batcher, models[0], [f"{number:02}" for number in range(12)]))
+        while len(models[0].batches) < 3:
+            await asyncio.sleep(0.001)
+        few = asyncio.ensure_future(translated(batcher, models[1], ["a", "b", "c", "d"]))
+        models[0].go.set(), models[1].go.set()
+        assert [own.text for own in await large] == [f"{number:02}" for number in range(12)]
+        await few
+
+    run(batcher, work)
+    assert sorted(map(len, models[0].batches)) == [4, 4, 4]
+    assert list(map(len, models[1].batches)) == [4]  # fewer do not wake another worker
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_back(slow: Slow) -> None:

@@ -149,7 +149,7 @@ def test_the_description_has_every_route(server: Running) -> None:
     assert "https://" not in page.text
 
 
-def test_texts_are_split_outside_of_the_event_loop(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_are_split_outside_of_the_event_loop(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
 
     def watched(*given: Any) -> Pieces:
@@ -157,9 +157,12 @@ def test_texts_are_split_outside_of_the_event_loop(server: Running, monkeypatch:
         return pieces_of(*given)
 
     monkeypatch.setattr(libretranslate, "pieces_of", watched)
-    assert server.translate(q=["bonjour", "oui"], source="fr", target="en").status_code == 200
-    assert len(threads) == 2
-    assert "server" not in threads  # the thread of the event loop
+    half = "oui. " * (libretranslate.SPLIT_AT_ONCE // 10)
+    for texts, in_loop in (([half, half], True), ([half, half, "."], False)):
+        threads.clear()
+        assert server.translate(q=texts, source="fr", target="en").status_code == 200
+        assert len(threads) == len(texts)
+        assert ("server" in threads) == in_loop  # the thread of the event loop
 
 
 def test_a_file_is_translated_and_downloaded(server: Running, texts_of: Any) -> None:

@@ -1,9 +1,11 @@
 """`Batcher`: texts of concurrent requests share searches. asyncio in front, worker threads behind.
 
 A request is a job. Its texts wait in the queue until a worker takes them, a few of each job in turn, so that a long list delays a short
-request by one batch and not by its length. Texts share a batch if their model and options agree. What depends on the other texts of a call
-(sampling counts them, a time limit bounds them all, a shortlist is of the batch) never shares one: a text's answer does not depend on who
-else asks.
+request by one batch and not by its length. The texts of a list go by length, the longest first: a batch of texts of like length has less
+padding, and its outputs end at about the same time. Workers that have nothing to do share what waits.
+
+Texts share a batch if their model and options agree. What depends on the other texts of a call (sampling counts them, a time limit bounds
+them all, a shortlist is of the batch) never shares one: a text's answer does not depend on who else asks.
 
 A worker tokenizes, searches and decodes. The event loop does none of it.
 """
@@ -13,7 +15,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +35,7 @@ from regard.tasks.translate.translator import Translator
 FOR_LISTS = 0.75  # the share of the queue that requests of many texts may fill
 _ROOM_SECONDS = 0.02  # between two looks at a full queue
 _CHARACTERS_OF_TOKEN = 3  # of the source, for each token of the output that an option asks for
+_WORTH_A_WORKER = 4  # texts: fewer do not wake another worker
 _WORTH_STOPPING = 0.25
 """Seconds of a batch. A shorter one runs to its end: to look between its tokens takes a third of its time."""
 
@@ -55,8 +58,9 @@ class _Job:
     prefixes: Sequence[str] | None
     phrases: Sequence[Sequence[str]] | None
     cancelled: StopSignal
-    finish: Callable[["_Job"], None]
-    """Hands the results, or the error, to the event loop."""
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[list[Translation]]"
+    """Gets the results, or the error, in the event loop."""
     arrived: float
     terms: Terms | None = None
     """What its translations keep and say."""
@@ -66,6 +70,12 @@ class _Job:
     error: BaseException | None = None
     dead: bool = False
     """Nobody waits for it."""
+    order: Sequence[int] = ()
+    """The places of its texts, in the order in which workers take them."""
+
+    def __post_init__(self) -> None:
+        places = range(len(self.texts))
+        self.order = places if self.alone else sorted(places, key=lambda place: -len(self.texts[place]))
 
     @property
     def alone(self) -> bool:
@@ -137,6 +147,7 @@ class Batcher:
         self._changed = threading.Condition()
         self._closed = False
         self._waiting = 0
+        self._idle = 0  # the workers that have nothing to do
         count = settings.workers or usable_cores()
         self._overload = Overload(settings, limits, count)
         self._workers = [
@@ -149,6 +160,11 @@ class Batcher:
     def waiting(self) -> int:
         """The texts that no worker has taken."""
         return self._waiting
+
+    @property
+    def idle(self) -> int:
+        """The workers that have nothing to do."""
+        return self._idle
 
     async def translate(
         self,
@@ -172,11 +188,6 @@ class Batcher:
             return []
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Translation]] = loop.create_future()
-
-        def finish(job: _Job) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle, future, job)
-
         job = _Job(
             model,
             texts,
@@ -184,7 +195,8 @@ class Batcher:
             prefixes,
             phrases,
             cancelled or _never,
-            finish,
+            loop,
+            future,
             time.monotonic(),
             terms,
             characters=sum(map(len, texts)),
@@ -256,14 +268,20 @@ class Batcher:
                 while not self._queue:
                     if self._closed:
                         return None
-                    self._changed.wait()
+                    self._pause()
                 left = self._queue[0].arrived + self._settings.delay - time.monotonic()
                 if left > 0 and not self._closed and not self._enough(self._queue[0]):
-                    self._changed.wait(left)
+                    self._pause(left)
                     continue
                 batch = self._take()
                 if batch.places:
                     return batch
+
+    def _pause(self, seconds: float | None = None) -> None:
+        """Wait for a change of the queue. The caller has the lock."""
+        self._idle += 1
+        self._changed.wait(seconds)
+        self._idle -= 1
 
     def _enough(self, first: _Job) -> bool:
         """Whether there is a full batch."""
@@ -280,18 +298,22 @@ class Batcher:
             jobs.remove(job)
         places: list[tuple[_Job, int]] = []
         longest, full = 0, False
+        most = min(
+            self._settings.texts, max(_WORTH_A_WORKER, math.ceil(sum(job.left for job in jobs) / (1 + self._idle)))
+        )
         turn: deque[_Job] = deque(jobs)
         while turn and not full:
             job = turn.popleft()
             for _ in range(job.left if job.alone else min(job.left, self._settings.slice)):
-                wider = max(longest, len(job.texts[job.begun]))
+                place = job.order[job.begun]
+                wider = max(longest, len(job.texts[place]))
                 if places and not job.alone:
-                    full = len(places) >= self._settings.texts
+                    full = len(places) >= most
                     if full or (len(places) + 1) * wider > self._settings.characters:
                         break
                 longest = wider
-                places.append((job, job.begun))
-                job.characters -= len(job.texts[job.begun])
+                places.append((job, place))
+                job.characters -= len(job.texts[place])
                 job.begun += 1
             else:
                 if job.left:
@@ -309,7 +331,7 @@ class Batcher:
         self._queue.remove(job)
         self._waiting -= job.left
         job.error = SearchStopped()
-        job.finish(job)
+        _hand_over([job])
 
     def _run(self, batch: _Batch) -> None:
         """Search a batch, and hand each finished job its results."""
@@ -327,10 +349,12 @@ class Batcher:
                     self._fail(job, error)
             return
         self._count(batch, tokens, time.monotonic() - began)
+        done: list[_Job] = []
         for (job, place), result in zip(batch.places, results, strict=True):
             job.results[place] = result
             if len(job.results) == len(job.texts):
-                job.finish(job)
+                done.append(job)
+        _hand_over(done)
 
     def _fail(self, job: _Job, error: BaseException) -> None:
         with self._changed:
@@ -338,7 +362,7 @@ class Batcher:
                 self._queue.remove(job)
                 self._waiting -= job.left
         job.error = error
-        job.finish(job)
+        _hand_over([job])
 
 
 def effort(characters: int, texts: int, options: SearchOptions) -> float:
@@ -368,19 +392,30 @@ def _searched(batch: _Batch, *, stoppable: bool) -> tuple[tuple[int, int], list[
             phrases=[job.phrases[place] if job.phrases else () for job, place in batch.places]
             if first.constrained
             else None,
+            batch_tokens=first.model.fast_batch_tokens(
+                first.options
+            ),  # not so few that each core has several: these are its texts
             stopped=wanted_no_more if looking else None,
         )
     return (sum(len(source.ids) for source in sources), sum(len(result.tokens) for result in results)), results
 
 
-def _settle(future: "asyncio.Future[list[Translation]]", job: _Job) -> None:
-    """Give a job's results to those who wait, in the event loop."""
-    if future.done():
-        return
-    if job.error is not None:
-        future.set_exception(job.error)
-    else:
-        future.set_result([job.results[place] for place in range(len(job.texts))])
+def _hand_over(jobs: Sequence[_Job]) -> None:
+    """Give the results of jobs to those who wait. An event loop is woken once for all of its jobs, which costs as much as for one."""
+    for loop in dict.fromkeys(job.loop for job in jobs):
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, [job for job in jobs if job.loop is loop])
+
+
+def _settle(jobs: Sequence[_Job]) -> None:
+    """Settle the futures of jobs, in their event loop."""
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result([job.results[place] for place in range(len(job.texts))])
 
 
 def _never() -> bool:

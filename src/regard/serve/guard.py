@@ -104,7 +104,8 @@ class Guard:
             if answer.body_complete:
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()))
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):  # `wait_for` makes a task
+                    message = await receive()
             except TimeoutError:
                 raise HTTPException(408, "Invalid request: the body did not arrive in time") from None
             size += len(message.get("body", b""))

@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
 from regard.documents.formats import format_of
 from regard.interop.languages import language_name
@@ -21,9 +22,12 @@ from regard.tasks.translate.translation import Translation
 
 router = APIRouter()
 
+SPLIT_AT_ONCE = 2000
+"""Characters that are split into sentences in the event loop: a thread for them takes longer than the work."""
+
 
 @router.post("/translate", openapi_extra=TRANSLATE_BODY)
-async def translate(request: Request) -> dict[str, Any]:
+async def translate(request: Request) -> JSONResponse:
     """Translate a text, or a list of texts."""
     service, fields = service_of(request), await admitted_fields(request)
     texts, is_list = texts_of(fields)
@@ -49,7 +53,7 @@ async def translate(request: Request) -> dict[str, Any]:
     answer["translatedText"] = [own[0] for own in found] if is_list else found[0][0]
     if alternatives:
         answer["alternatives"] = [own[1:] for own in found] if is_list else found[0][1:]
-    return answer
+    return JSONResponse(answer)  # which FastAPI need not look through again
 
 
 @router.get("/languages")
@@ -97,9 +101,12 @@ async def translated_texts(
     """The translation of each text from its own language, and its alternatives."""
     found: dict[int, list[str]] = {}
     options = service.settings.search(alternatives)
-    pieces = await run_in_threadpool(  # a second for a long text of short lines
-        lambda: [pieces_of(text, source, target) for text, source in zip(texts, sources, strict=True)]
-    )
+
+    def split() -> list[Pieces]:
+        return [pieces_of(text, source, target) for text, source in zip(texts, sources, strict=True)]
+
+    short = sum(map(len, texts)) <= SPLIT_AT_ONCE
+    pieces = split() if short else await run_in_threadpool(split)  # a second for a long text of short lines
     for source in dict.fromkeys(sources):
         places = [place for place, own in enumerate(sources) if own == source]
         if source == target:
