@@ -179,4 +179,4 @@ class ServeSettings(Settings):
     def search(self, alternatives: int = 0) -> SearchOptions:
         """The search of `/translate`, with so many alternatives beside the best."""
         beam = max(self.beam, alternatives + 1)
-        return SearchOptions(beam=beam, alpha=self.alpha, nbest=alternatives + 1)
+        return SearchOptions.of({"beam": beam, "alpha": self.alpha, "nbest": alternatives + 1})  # checked once, not each time
