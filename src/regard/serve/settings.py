@@ -177,6 +177,6 @@ class ServeSettings(Settings):
         return self
 
     def search(self, alternatives: int = 0) -> SearchOptions:
-        """The search of `/translate`, with so many alternatives beside the best."""
+        """The search of `/translate`, with so many alternatives beside the best. The same object each time: it is checked once."""
         beam = max(self.beam, alternatives + 1)
-        return SearchOptions.of({"beam": beam, "alpha": self.alpha, "nbest": alternatives + 1})  # checked once, not each time
+        return SearchOptions.of({"beam": beam, "alpha": self.alpha, "nbest": alternatives + 1})
