@@ -3,7 +3,7 @@
     python benchmarks/mixers.py --out mixers --task shakespeare --text path/to/tinyshakespeare.txt.gz --mixers attention hyena
     python benchmarks/mixers.py --out mixers --task wikitext2 --text path/to/wikitext2.train.raw.gz --valid-text wikitext2.valid.raw.gz
     python benchmarks/mixers.py --out mixers --task multi30k --text path/to/multi30k/tok
-    python benchmarks/mixers.py --out mixers --task marks
+    python benchmarks/mixers.py --out mixers --task questions
     python benchmarks/mixers.py --out mixers --table
 
 A cell is a run of `regard.train` with the settings of the task's recipe, another `model.mixer`, and as many steps, or with `--minutes` as
@@ -11,8 +11,9 @@ many minutes of training: processor minutes, so that cells are equal on a busy m
 (`OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/mixers.py ..`). The inner width of the
 feed-forward networks makes up for mixers with more or fewer weights than attention, except in translation. A run goes on where it was cut
 off, and its result is one JSON file in `--out`. Scores are those of validation data: nothing here reads a test set. In translation the
-mixer is that of the encoder; the decoder keeps attention. `marks` is generated: texts of 8,192 words with a mark near either end, which
-are the same or not. `--table` trains nothing and prints all cells as Markdown.
+mixer is that of the encoder; the decoder keeps attention. `questions` are generated: texts of 8,192 words that begin with two statements
+and end with a question about one of them. Training texts have 64, 128 .. 8,192 words, as many words of each length. `--table` trains
+nothing and prints all cells as Markdown.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from typing import Any
 from unittest.mock import patch
 
 import regard
-from regard.data.recall import marked_lines
+from regard.data.recall import far_lines
 from regard.models.shapes import Shapes, classifier_shapes, language_model_shapes, translator_shapes
 from regard.settings import read_toml
 from regard.tasks.settings import parse_settings
@@ -35,10 +36,13 @@ RECIPES = Path(__file__).parent.parent / "recipes"
 HYBRID = "hybrid"
 MIXERS = ("attention", "hyena", "delta", HYBRID, "linear", "performer", "window", "block_sparse", "linformer")
 NOT_CAUSAL = ("linformer",)
-MARKS, MARK_TEXTS = 8192, (2000, 200)  # words of a text, texts of training and validation
-SCORES = {"shakespeare": "nats_per_token", "wikitext2": "nats_per_token", "multi30k": "bleu", "marks": "accuracy"}
+LENGTHS = [
+    2**power for power in range(6, 14)
+]  # of the questions that are learned, in words; the longest is validated on
+WORDS, VALID = 2**20, 100  # learned questions: words of each length; the number of validation texts
+SCORES = {"shakespeare": "nats_per_token", "wikitext2": "nats_per_token", "multi30k": "bleu", "questions": "accuracy"}
 EQUAL = {"precision": "float32", "samples": 0}  # bfloat16 was not tried with every mixer
-STEPS = {"shakespeare": 3000, "wikitext2": 2000, "multi30k": 1250, "marks": 1000}
+STEPS = {"shakespeare": 3000, "wikitext2": 2000, "multi30k": 1250, "questions": 500}
 
 Values = dict[str, Any]
 
@@ -65,15 +69,15 @@ def _multi30k(files: dict[str, Path]) -> Values:
     return values
 
 
-def _marks(files: dict[str, Path]) -> Values:
-    parts = dict(zip(("train", "valid"), MARK_TEXTS, strict=True))
-    for seed, (part, count) in enumerate(parts.items(), 1):
-        path = files["out"] / f"marks.{part}.tsv"
+def _questions(files: dict[str, Path]) -> Values:
+    parts = {"train": (LENGTHS, WORDS), "valid": (LENGTHS[-1:], VALID * LENGTHS[-1])}
+    for seed, (part, (lengths, words)) in enumerate(parts.items(), 1):
+        path = files["out"] / f"questions.{part}.tsv"
         if not path.exists():
-            path.write_text("".join(f"{line}\n" for line in marked_lines(MARKS, count, seed)), encoding="utf-8")
-    values = read_toml(RECIPES / "long-marks.toml")
-    values["data"] |= {"labelled": str(files["out"] / "marks.train.tsv")}
-    values["data"] |= {"valid_labelled": str(files["out"] / "marks.valid.tsv")}
+            path.write_text("".join(f"{line}\n" for line in far_lines(lengths, words, seed)), encoding="utf-8")
+    values = read_toml(RECIPES / "long-questions.toml")
+    values["data"] |= {"labelled": str(files["out"] / "questions.train.tsv")}
+    values["data"] |= {"valid_labelled": str(files["out"] / "questions.valid.tsv")}
     return values
 
 
@@ -81,7 +85,7 @@ TASKS: dict[str, Callable[[dict[str, Path]], Values]] = {
     "shakespeare": _shakespeare,
     "wikitext2": _wikitext2,
     "multi30k": _multi30k,
-    "marks": _marks,
+    "questions": _questions,
 }
 
 

@@ -1,9 +1,11 @@
-"""Generated recall and marked texts: an independent reader answers every query, and nothing else says the answer."""
+"""Generated recall and far questions: an independent reader answers every query, and nothing else says the answer."""
+
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from regard.data.recall import BLANK, MARKS, UNASKED, Recall, marked_lines, marked_text
+from regard.data.recall import BLANK, LABELS, SUBJECTS, UNASKED, Recall, far_lines, far_question
 from regard.errors import DataError
 
 TASKS = [
@@ -86,20 +88,28 @@ def test_one_symbol_is_refused() -> None:
         Recall("single", 64, 1, symbols=1)
 
 
-def test_the_label_of_a_marked_text_compares_its_two_marks() -> None:
-    counts: dict[tuple[str, str], int] = {}
-    for index in range(200):
-        text, label = marked_text(320, 3, index)
+def test_the_label_of_a_far_question_is_what_was_stated() -> None:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    stated = {subject + label: (subject, label) for subject in SUBJECTS for label in LABELS}
+    for index in range(800):
+        text, label = far_question(320, 3, index)
         words = text.split()
         assert len(words) == 320
-        places = [place for place, word in enumerate(words) if word in MARKS]
-        assert len(places) == 2
-        assert places[0] < 20 <= 300 <= places[1]
-        first, last = (words[place] for place in places)
-        assert label == ("same" if first == last else "different")
-        counts[first, last] = counts.get((first, last), 0) + 1
-    assert all(count > 30 for count in counts.values())  # neither mark alone says anything
-    assert len(counts) == 4
-    assert list(marked_lines(320, 2, 3))[1] == "\t".join(marked_text(320, 3, 1))
+        statements = dict(stated[word] for word in words[:20] if word in stated)
+        [asked] = [word for word in words[300:] if word in SUBJECTS]
+        assert len([word for word in words if word in stated or word in SUBJECTS]) == 3
+        assert label == statements[asked]
+        counts[asked, statements["alpha"], statements["beta"]] += 1
+    assert len(counts) == 8  # every question after every pair of statements, equally often
+    assert all(70 < count < 130 for count in counts.values())
+
+
+def test_lines_of_far_questions_have_as_many_words_of_each_length() -> None:
+    lines = list(far_lines((64, 128), 640, 3))
+    assert [len(line.split()) - 1 for line in lines] == [64] * 10 + [128] * 5
+    assert lines[11] == "\t".join(far_question(128, 3, 1))
+
+
+def test_a_far_question_needs_room() -> None:
     with pytest.raises(DataError, match="needs at least 32; raise the length"):
-        marked_text(31, 1, 0)
+        far_question(31, 1, 0)

@@ -1,17 +1,17 @@
-"""Generated tasks that show what a mixer remembers: associative recall of three forms, and two marks far apart.
+"""Generated tasks that show what a mixer remembers: associative recall of three forms, and a question far from its answer.
 
 An example is a pure function of (seed, index), so that training and test are told apart by their seeds and nothing is stored.
 
 `single`: pairs of a key and its value stand at random places of the sequence, blanks elsewhere. Its last token is one of the keys; the
 answer is the value of that key. `multi` (MQAR, Arora et al. 2023): the pairs stand in the first half. In the second half each key comes
 once more, at a random place, and is answered there. `repeated` (Poli et al. 2023, who ask at the end only): nothing but pairs, drawn with
-replacement, so that a key has stood with its value many times; each key that has come before is asked. `marks`: a text of noise with a
-mark near either end. The label says whether the two are the same. It knows no model.
+replacement, so that a key has stood with its value many times; each key that has come before is asked. A far question is a text
+of noise that begins with two statements and ends with a question about one of them; the label is the answer. It knows no model.
 
 Shapes: B examples, L tokens.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,10 +25,14 @@ SYMBOLS = 64
 """Keys, and as many values, if a task has no other number of them."""
 UNASKED = -1
 """The target of a position where nothing is asked."""
-MARKS = ("alpha", "beta")
+SUBJECTS = ("alpha", "beta")
+"""A question is the name of one. A statement is the name and its label in one word: `alphaup`."""
+LABELS = ("up", "down")
 NOISE = tuple("abcdefghijklmnop")
 EDGE = 16
-"""A sixteenth of a text at either end holds its mark."""
+"""The statements stand in the first sixteenth of a text, the question in the last."""
+SHORTEST = 2 * EDGE
+"""Words of the shortest text: its first sixteenth has room for both statements."""
 
 RecallForm = Literal["single", "multi", "repeated"]
 Ids = NDArray[np.int64]
@@ -102,24 +106,27 @@ class Recall:
         return np.stack([tokens for tokens, _ in examples]), np.stack([targets for _, targets in examples])
 
 
-def marked_text(length: int, seed: int, index: int) -> tuple[str, str]:
-    """(text of `length` words, label `same` or `different`): noise with a mark in its first and in its last sixteenth.
+def far_question(length: int, seed: int, index: int) -> tuple[str, str]:
+    """(text of `length` words, its label): two statements in the first sixteenth, a question in the last, noise elsewhere.
 
-    No part of the text that lacks one of the marks says anything of the label, and neither does any sum over its words.
+    Without the question no rule is right more than three times in four, and without the statements more than once in two.
     """
-    if length < 2 * EDGE:
-        raise DataError(f"a marked text of {length} words: it needs at least {2 * EDGE}; raise the length")
-    generator = np.random.default_rng([seed, index])
-    words = np.array(NOISE)[generator.integers(len(NOISE), size=length)].tolist()
-    first, last = generator.integers(len(MARKS), size=2).tolist()
-    edge = length // EDGE
-    words[int(generator.integers(edge))] = MARKS[first]
-    words[length - 1 - int(generator.integers(edge))] = MARKS[last]
-    return " ".join(words), "same" if first == last else "different"
+    if length < SHORTEST:
+        raise DataError(f"a far question of {length} words: it needs at least {SHORTEST}; raise the length")
+    generator = np.random.default_rng([seed, length, index])
+    words = np.array(NOISE, dtype=object)[generator.integers(len(NOISE), size=length)].tolist()
+    labels = [LABELS[number] for number in generator.integers(len(LABELS), size=len(SUBJECTS))]
+    places = generator.choice(length // EDGE, len(SUBJECTS), replace=False)
+    for subject, label, place in zip(SUBJECTS, labels, places, strict=True):
+        words[place] = subject + label
+    asked = int(generator.integers(len(SUBJECTS)))
+    words[length - 1 - int(generator.integers(length // EDGE))] = SUBJECTS[asked]
+    return " ".join(words), labels[asked]
 
 
-def marked_lines(length: int, count: int, seed: int) -> Iterator[str]:
-    """`count` marked texts as lines of a labelled corpus: text, tab, label."""
-    for index in range(count):
-        text, label = marked_text(length, seed, index)
-        yield f"{text}\t{label}"
+def far_lines(lengths: Sequence[int], words: int, seed: int) -> Iterator[str]:
+    """Far questions as lines of a labelled corpus, text, tab, label: about `words` words of texts of each length."""
+    for length in lengths:
+        for index in range(max(1, words // length)):
+            text, label = far_question(length, seed, index)
+            yield f"{text}\t{label}"
