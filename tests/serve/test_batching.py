@@ -11,8 +11,9 @@ import pytest
 
 from regard.search.interruption import SearchStopped
 from regard.search.options import SearchOptions
-from regard.serve.batching import Batcher, effort
+from regard.serve.batching import Batcher
 from regard.serve.errors import SlowdownError, UnavailableError
+from regard.serve.jobs import effort
 from regard.serve.models import ServedModels
 from regard.serve.settings import BatchSettings, LimitSettings
 from tasks.bundles import SPLIT

@@ -17,15 +17,16 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from regard.machine import usable_cores
 from regard.search.interruption import BetweenBatches, SearchStopped, StopSignal
-from regard.search.options import SearchOptions, default_of
+from regard.search.options import SearchOptions
 from regard.serve.errors import BusyError, SlowdownError, UnavailableError
+from regard.serve.jobs import Batch, Job, hand_over
 from regard.serve.overload import Overload
+from regard.serve.patience import Patience
 from regard.serve.settings import BatchSettings, LimitSettings
 from regard.serve.workers import ends_when
 from regard.tasks.translate.terms.guided import Terms
@@ -34,7 +35,6 @@ from regard.tasks.translate.translator import Translator
 
 FOR_LISTS = 0.75  # the share of the queue that requests of many texts may fill
 _ROOM_SECONDS = 0.02  # between two looks at a full queue
-_CHARACTERS_OF_TOKEN = 3  # of the source, for each token of the output that an option asks for
 _WORTH_A_WORKER = 4  # texts: fewer do not wake another worker
 _WORTH_STOPPING = 0.25
 """Seconds of a batch. A shorter one runs to its end: to look between its tokens takes a third of its time."""
@@ -48,108 +48,19 @@ class BatchListener(Protocol):
         ...
 
 
-@dataclass(eq=False)
-class _Job:
-    """The texts of one request."""
-
-    model: Translator
-    texts: Sequence[str]
-    options: SearchOptions
-    prefixes: Sequence[str] | None
-    phrases: Sequence[Sequence[str]] | None
-    cancelled: StopSignal
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[list[Translation]]"
-    """Gets the results, or the error, in the event loop."""
-    arrived: float
-    terms: Terms | None = None
-    """What its translations keep and say."""
-    begun: int = 0
-    """The texts that workers have taken."""
-    results: dict[int, Translation] = field(default_factory=dict)
-    error: BaseException | None = None
-    dead: bool = False
-    """Nobody waits for it."""
-    order: Sequence[int] = ()
-    """The places of its texts, in the order in which workers take them."""
-
-    def __post_init__(self) -> None:
-        places = range(len(self.texts))
-        self.order = places if self.alone else sorted(places, key=lambda place: -len(self.texts[place]))
-
-    @property
-    def alone(self) -> bool:
-        """Whether its answers would depend on the other texts of its batch."""
-        options = self.options
-        return options.draws or options.shortlist or options.time_limit is not None
-
-    characters: int = 0
-    """The characters of texts that no worker has taken."""
-
-    def fits(self, other: "_Job") -> bool:
-        """Whether both may share a batch."""
-        return (
-            self.model is other.model
-            and self.options == other.options
-            and not (self.alone or other.alone)
-            and self.constrained == other.constrained
-            and self.terms is other.terms
-        )
-
-    @property
-    def constrained(self) -> bool:
-        return bool(self.prefixes or self.phrases)
-
-    @property
-    def left(self) -> int:
-        """Its texts that no worker has taken."""
-        return len(self.texts) - self.begun
-
-    def unwanted(self) -> bool:
-        """Whether nobody waits for it any more."""
-        return self.dead or self.cancelled()
-
-
-@dataclass
-class _Batch:
-    """Texts that are searched together: places of jobs."""
-
-    places: list[tuple[_Job, int]]
-
-    @property
-    def jobs(self) -> list[_Job]:
-        return list(dict.fromkeys(job for job, _ in self.places))
-
-    def of(self, job: _Job) -> "_Batch":
-        """The part of one job."""
-        return _Batch([place for place in self.places if place[0] is job])
-
-    @property
-    def characters(self) -> int:
-        return sum(len(job.texts[place]) for job, place in self.places)
-
-    @property
-    def effort(self) -> float:
-        """The characters that an ordinary search takes as long for."""
-        options = self.places[0][0].options
-        return effort(self.characters, len(self.places), options)
-
-    def unwanted(self) -> bool:
-        return all(job.unwanted() for job in self.jobs)
-
-
 class Batcher:
     """The queue of texts and its workers."""
 
     def __init__(self, settings: BatchSettings, limits: LimitSettings, listener: BatchListener | None = None) -> None:
         self._settings, self._limits, self._listener = settings, limits, listener
-        self._queue: deque[_Job] = deque()
+        self._queue: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._waiting = 0
         self._idle = 0  # the workers that have nothing to do
         count = settings.workers or usable_cores()
         self._overload = Overload(settings, limits, count)
+        self._patience = Patience(settings.delay)
         self._workers = [
             threading.Thread(target=self._work, name=f"batch-{number}", daemon=True) for number in range(count)
         ]
@@ -188,7 +99,7 @@ class Batcher:
             return []
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Translation]] = loop.create_future()
-        job = _Job(
+        job = Job(
             model,
             texts,
             options,
@@ -225,7 +136,7 @@ class Batcher:
         for worker in self._workers:
             worker.join(None if end is None else max(0.0, end - time.monotonic()))
 
-    def _enter(self, job: _Job) -> BusyError | None:
+    def _enter(self, job: Job) -> BusyError | None:
         """Put a job into the queue. A refusal says why there is no room."""
         with self._changed:
             if self._closed:
@@ -241,7 +152,7 @@ class Batcher:
             self._changed.notify()
             return None
 
-    def _leave(self, job: _Job) -> None:
+    def _leave(self, job: Job) -> None:
         """Take a job that nobody wants out of the queue."""
         with self._changed:
             job.dead = True
@@ -254,14 +165,15 @@ class Batcher:
         while (batch := self._next()) is not None:
             self._run(batch)
 
-    def _count(self, batch: _Batch, tokens: tuple[int, int], seconds: float) -> None:
+    def _count(self, batch: Batch, tokens: tuple[int, int], seconds: float) -> None:
         """Measure a batch that is done, and tell the listener."""
         with self._changed:
             self._overload.learn(len(batch.places), batch.characters, seconds)
+            self._patience.learn(len(batch.places) + self._waiting, seconds, time.monotonic())
         if self._listener is not None:
             self._listener.batch(len(batch.places), *tokens, seconds)
 
-    def _next(self) -> _Batch | None:
+    def _next(self) -> Batch | None:
         """The next batch; waits for one. None: the batcher is closed, and nothing is left."""
         with self._changed:
             while True:
@@ -269,7 +181,7 @@ class Batcher:
                     if self._closed:
                         return None
                     self._pause()
-                left = self._queue[0].arrived + self._settings.delay - time.monotonic()
+                left = self._patience.until(self._queue[0].arrived, self._waiting) - time.monotonic()
                 if left > 0 and not self._closed and not self._enough(self._queue[0]):
                     self._pause(left)
                     continue
@@ -283,25 +195,25 @@ class Batcher:
         self._changed.wait(seconds)
         self._idle -= 1
 
-    def _enough(self, first: _Job) -> bool:
+    def _enough(self, first: Job) -> bool:
         """Whether there is a full batch."""
         if first.alone:
             return True
         return sum(job.left for job in self._queue if job.fits(first)) >= self._settings.texts
 
-    def _take(self) -> _Batch:
+    def _take(self) -> Batch:
         """Some texts of the first job, and of all others that fit it, a slice of each in turn. The caller has the lock."""
         first = self._queue[0]
         jobs = [first] if first.alone else [job for job in self._queue if job.fits(first)]
         for job in [job for job in jobs if job.unwanted()]:
             self._drop(job)
             jobs.remove(job)
-        places: list[tuple[_Job, int]] = []
+        places: list[tuple[Job, int]] = []
         longest, full = 0, False
         most = min(
             self._settings.texts, max(_WORTH_A_WORKER, math.ceil(sum(job.left for job in jobs) / (1 + self._idle)))
         )
-        turn: deque[_Job] = deque(jobs)
+        turn: deque[Job] = deque(jobs)
         while turn and not full:
             job = turn.popleft()
             for _ in range(job.left if job.alone else min(job.left, self._settings.slice)):
@@ -325,15 +237,15 @@ class Batcher:
                 self._queue.append(job)
         if self._queue:
             self._changed.notify()
-        return _Batch(places)
+        return Batch(places)
 
-    def _drop(self, job: _Job) -> None:
+    def _drop(self, job: Job) -> None:
         self._queue.remove(job)
         self._waiting -= job.left
         job.error = SearchStopped()
-        _hand_over([job])
+        hand_over([job])
 
-    def _run(self, batch: _Batch) -> None:
+    def _run(self, batch: Batch) -> None:
         """Search a batch, and hand each finished job its results."""
         began = time.monotonic()
         try:
@@ -349,32 +261,23 @@ class Batcher:
                     self._fail(job, error)
             return
         self._count(batch, tokens, time.monotonic() - began)
-        done: list[_Job] = []
+        done: list[Job] = []
         for (job, place), result in zip(batch.places, results, strict=True):
             job.results[place] = result
             if len(job.results) == len(job.texts):
                 done.append(job)
-        _hand_over(done)
+        hand_over(done)
 
-    def _fail(self, job: _Job, error: BaseException) -> None:
+    def _fail(self, job: Job, error: BaseException) -> None:
         with self._changed:
             if job in self._queue:
                 self._queue.remove(job)
                 self._waiting -= job.left
         job.error = error
-        _hand_over([job])
+        hand_over([job])
 
 
-def effort(characters: int, texts: int, options: SearchOptions) -> float:
-    """The characters of an ordinary search that takes as long as this one, at least: short texts may have long outputs."""
-    if options.exact or options.exhaustive:
-        return math.inf  # they grow with the number of outputs
-    written = max(characters, _CHARACTERS_OF_TOKEN * options.min_length * texts)
-    usual: int = default_of("beam")
-    return written * max(1.0, options.width / usual, options.nbest / usual)
-
-
-def _searched(batch: _Batch, *, stoppable: bool) -> tuple[tuple[int, int], list[Translation]]:
+def _searched(batch: Batch, *, stoppable: bool) -> tuple[tuple[int, int], list[Translation]]:
     """The number of source and target tokens, and the translation of each text. stoppable: look meanwhile whether to stop."""
     first = batch.places[0][0]
     between_tokens = first.constrained or (first.terms is None and first.model.is_interruptible(first.options))
@@ -398,24 +301,6 @@ def _searched(batch: _Batch, *, stoppable: bool) -> tuple[tuple[int, int], list[
             stopped=wanted_no_more if looking else None,
         )
     return (sum(len(source.ids) for source in sources), sum(len(result.tokens) for result in results)), results
-
-
-def _hand_over(jobs: Sequence[_Job]) -> None:
-    """Give the results of jobs to those who wait. An event loop is woken once for all of its jobs, which costs as much as for one."""
-    for loop in dict.fromkeys(job.loop for job in jobs):
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, [job for job in jobs if job.loop is loop])
-
-
-def _settle(jobs: Sequence[_Job]) -> None:
-    """Settle the futures of jobs, in their event loop."""
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result([job.results[place] for place in range(len(job.texts))])
 
 
 def _never() -> bool:
