@@ -10,6 +10,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
 from documents.translators import capitals, random_words, reversed_words, same
+from regard.documents.formats import FORMATS
 from regard.documents.translate import translate_document
 from regard.errors import DocumentError
 
@@ -82,10 +83,10 @@ def test_the_document_by_hand() -> None:
         ("CHAT NOIR", True),
         (" DORT ICI.", None),
         ("\n", None),
-        (" VOICI ", None),
+        ("VOICI ", None),
         ("!", None),
     ]
-    assert texts(result)[1] == "LE CHAT NOIR DORT ICI.\n VOICI UN LIEN!"
+    assert texts(result)[1] == "LE CHAT NOIR DORT ICI.\nVOICI UN LIEN!"
     assert runs[2] == [("BONJOUR", None, "Normal")]
     assert (header, footer, cells) == ("EN TÊTE", "PIED", ["CELLULE", "12"])
     with zipfile.ZipFile(io.BytesIO(result)) as archive:
@@ -148,3 +149,14 @@ BOMB = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&
 def test_what_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(DocumentError, match=message):
         translate_document(content, "docx", same, name="x.docx")
+
+
+def test_breaks_and_tabs_end_a_text() -> None:
+    paragraph = (document := docx.Document()).add_paragraph("Nom :\tPaul")
+    paragraph.add_run().add_break()
+    paragraph.add_run("le chat").bold = True
+    stream = io.BytesIO()
+    document.save(stream)
+    found = FORMATS["docx"].read(stream.getvalue()).segments()
+    assert [segment.text for segment in found] == ["Nom :", "Paul", "le chat"]
+    assert texts(translate_document(stream.getvalue(), "docx", capitals)) == ["NOM :\tPAUL\nLE CHAT"]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from documents.translators import capitals, random_words, reversed_words, same
+from regard.documents.formats import FORMATS
 from regard.documents.html_tokens import html_tokens
 from regard.documents.translate import translate_document
 
@@ -156,3 +157,18 @@ def test_the_encoding_that_a_page_names() -> None:
 )
 def test_fragments(page: str, expected: str) -> None:
     assert translated(page) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        ("<p>Rue du Lac 5<br>75001 Paris</p>", ["Rue du Lac 5", "75001 Paris"]),
+        ("<p>Nom<br/>\n<b>Adresse</b> ici</p>", ["Nom", "Adresse ici"]),
+        ("<p>le chat<br><br>dort</p>", ["le chat", "dort"]),
+        ("<p>le chat<br>dort <b>bien</b></p>", ["le chat dort bien"]),  # a small letter: the sentence goes on
+    ],
+)
+def test_a_line_break_ends_a_text_unless_the_sentence_goes_on(page: str, seen: list[str]) -> None:
+    document = FORMATS["html"].read(page.encode())
+    assert [segment.text for segment in document.segments()] == seen
+    assert translated(page, same) == page

@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from documents.translators import capitals, random_words, reversed_words, same
 from regard.documents import markdown
+from regard.documents.formats import FORMATS
 from regard.documents.translate import translate_document
 
 PAGE = """---
@@ -189,3 +190,12 @@ def test_many_runs_of_one_paragraph_find_their_lines(monkeypatch: pytest.MonkeyP
     page = "</b> mot\n" * 300
     assert translated(page, same) == page
     assert len(looked) < 5_000
+
+
+@pytest.mark.parametrize("mark", ["  ", "\\"])
+def test_a_hard_break_ends_a_text_and_stays(mark: str) -> None:
+    page = f"les roses **dorment**{mark}\nles chats aussi\n"
+    document = FORMATS["md"].read(page.encode())
+    assert [segment.text for segment in document.segments()] == ["les roses dorment", "les chats aussi"]
+    written = translate_document(page.encode(), "md", capitals).decode()
+    assert written == f"LES ROSES **DORMENT**{mark}\nLES CHATS AUSSI\n"

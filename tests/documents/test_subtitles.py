@@ -103,3 +103,34 @@ def test_a_cue_is_read_once() -> None:
     """10,000 cues without blank lines: each up to the end of the file would be 2 * 10 ** 9 characters."""
     text = "1\n00:00:01,000 --> 00:00:02,000\nmot\n" * 10_000
     assert len(read_srt(text.encode()).segments()) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("cue", "seen", "written"),
+    [
+        ("- Le chat dort.\n- Non.", ["Le chat dort.", "Non."], "- LE CHAT DORT.\n- NON."),
+        ("- Le chat\ndort.\n- Non.", ["Le chat dort.", "Non."], "- LE CHAT DORT.\n- NON."),
+        ("<i>- Le chat dort.\n- Non.</i>", ["Le chat dort.", "Non."], "<i>- LE CHAT DORT.\n- NON.</i>"),
+        ("– Oui. – Non, c'est ici.", ["Oui.", "Non, c'est ici."], "– OUI. – NON, C'EST ICI."),
+        ("-Non.", ["Non."], "-NON."),
+        ("- Le chat - qui dort - est noir.", ["Le chat - qui dort - est noir."], "- LE CHAT - QUI DORT - EST NOIR."),
+        ("Le chat\n- qui dort -\nest noir.", ["Le chat - qui dort - est noir."], "LE CHAT - QUI DORT - EST NOIR."),
+    ],
+)
+def test_the_dashes_of_a_dialogue_stay_and_no_model_sees_them(cue: str, seen: list[str], written: str) -> None:
+    texts: list[str] = []
+
+    def noted(given: list[str]) -> list[Said]:
+        texts.extend(given)
+        return capitals(given)
+
+    head = "1\n00:00:01,000 --> 00:00:02,500\n"
+    result = translate_document(f"{head}{cue}\n\n".encode(), "srt", noted, source="fr", target="en").decode()
+    assert texts == seen
+    assert result == f"{head}{written}\n\n"
+
+
+def test_a_dash_beside_what_is_escaped() -> None:
+    content = b"WEBVTT\n\n00:01.000 --> 00:02.500\n- Toi &amp; moi.\n- Non.\n"
+    result = translate_document(content, "vtt", capitals)
+    assert result == b"WEBVTT\n\n00:01.000 --> 00:02.500\n- TOI &amp; MOI.\n- NON.\n"

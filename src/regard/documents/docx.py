@@ -32,6 +32,8 @@ _AROUND = frozenset({"hyperlink", "ins", "smartTag", "customXml"})
 """Elements around runs."""
 _NOTHING = frozenset({"proofErr", "lastRenderedPageBreak", "softHyphen"})
 """Elements that a program sets anew."""
+_BREAKS = frozenset({"br", "cr", "tab", "ptab"})
+"""Elements between which a text of its own stands."""
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -86,7 +88,7 @@ class _Paragraph:
             elif name == "noBreakHyphen":
                 yield Part(Token("\u2011", "text", "\u2011"), style=style)
             elif name and name != "rPr" and name not in _NOTHING:
-                yield Part(Token(f"<{name}>", "empty", separates=name in ("br", "tab", "cr")), child, style)
+                yield Part(Token(f"<{name}>", "break" if name in _BREAKS else "empty"), child, style)
 
     def _with_styles(self, parts: list[Part]) -> list[Part]:
         """The tokens with a tag around texts of the same unusual style. An object or link between two of them ends it."""

@@ -302,7 +302,7 @@ def _tokens(block: "MarkdownToken", ends: dict[tuple[str, int], int]) -> tuple[l
                 return None
             place = match.end()
             raw = content[start:place]
-            tokens.append(Token(raw, "text", " ") if child.type == "softbreak" else Token(raw, "empty", separates=True))
+            tokens.append(Token(raw, "text", " ") if child.type == "softbreak" else Token(raw, "break"))
             continue
         if kind in _EMPHASIS:
             place += len(child.markup)

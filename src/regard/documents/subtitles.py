@@ -1,4 +1,4 @@
-"""Subtitles: SubRip (srt) and WebVTT. A cue is a segment, or each of its lines if several people speak.
+"""Subtitles: SubRip (srt) and WebVTT. A cue is a segment, or what each person says if it is a dialogue with dashes, which stay.
 
 A cue ends at a blank line, or at the next time code where that line is missing.
 
@@ -6,7 +6,7 @@ Numbers, time codes, settings of cues, styles and notes are not touched. The tex
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape, unescape
 
 from regard.documents.lines import balanced
@@ -24,7 +24,10 @@ _SRT_TIMES = re.compile(rf"^[ \t]*+{_SRT_TIME}[ \t]*+-->[ \t]*+{_SRT_TIME}[^\r\n
 _VTT_TIMES = re.compile(rf"^[ \t]*+{_VTT_TIME}[ \t]++-->[ \t]++{_VTT_TIME}[^\r\n]*+", re.MULTILINE)
 _SRT_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-zA-Z]++)[^<>\r\n]*+>|\{[^{}\r\n]*+\}")
 _VTT_TAG = re.compile(rf"<(?:(?P<end>/?)(?P<name>[a-z]++)[^<>]*+|{_VTT_TIME})>")
-_SPEAKER = re.compile(r"[ \t]*+(?:<[^<>]*+>|\{[^{}]*+\})*+[-–—][ \t]?\S")
+_DASH = r"[-–—][ \t]?(?=\S)"
+_SPEAKER = re.compile(rf"[ \t]*+(?:<[^<>]*+>|\{{[^{{}}]*+\}})*+{_DASH}")
+_FIRST_DASH = re.compile(rf"[ \t]*+{_DASH}")
+_FURTHER_DASH = re.compile(r"(?<=[.!?…»”\"])[ \t]+[-–—][ \t](?=\S)")
 _BLANK = re.compile(r"(?>\r\n|\n|\r)[ \t]*+(?=\r\n|\n|\r|\Z)")
 _LINE = re.compile(r"[^\r\n]++")
 _NUMBER = re.compile(r"[ \t]*+\d++[ \t]*+")
@@ -60,12 +63,48 @@ def _slots(
         reaches_next = blank is not None and blank.end() == stop < len(text)
         if reaches_next and lines and not unescapes and _NUMBER.fullmatch(text, *lines[-1]):
             lines.pop()  # the number of the next cue, without a blank line before it
-        speakers = len(lines) > 1 and all(_SPEAKER.match(text, *line) for line in lines)
-        parts = lines if speakers else [(lines[0][0], lines[-1][1])] if lines else []
         width = max([WIDTH, *(stop - start for start, stop in lines)])
-        for start, stop in parts:
-            tokens = list(_tokens(text[start:stop], _VTT_TAG if unescapes else _SRT_TAG, token_of, unescapes=unescapes))
-            yield from _cue(tokens, start, 0 if speakers else width, end_of_line, unescapes=unescapes)
+        for start, stop in _speeches(text, lines):
+            tokens = _tokens(text[start:stop], _VTT_TAG if unescapes else _SRT_TAG, token_of, unescapes=unescapes)
+            if _SPEAKER.match(text, start, stop):
+                tokens = _without_dashes(tokens)
+            one_of_several = len(lines) > 1 and text[start:stop].splitlines() == [text[start:stop]]
+            yield from _cue(list(tokens), start, 0 if one_of_several else width, end_of_line, unescapes=unescapes)
+
+
+def _speeches(text: str, lines: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """From .. up to of what each person says: a dash begins each, and its further lines have none. Without a first dash, the whole cue."""
+    if not lines:
+        return []
+    begins = [line for line in lines if _SPEAKER.match(text, *line)]
+    if begins[:1] != [lines[0]]:
+        return [(lines[0][0], lines[-1][1])]
+    following = [*(lines.index(line) for line in begins[1:]), len(lines)]
+    return [(begin[0], lines[after - 1][1]) for begin, after in zip(begins, following, strict=True)]
+
+
+def _without_dashes(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The tokens of a speech with its dashes apart, which the model does not see."""
+    first = True
+    for token in tokens:
+        if token.kind != "text":
+            yield token
+            continue
+        place, dashes = 0, _FURTHER_DASH.finditer(token.raw)
+        begin = _FIRST_DASH.match(token.raw) if first else None
+        for match in [*([begin] if begin else []), *dashes]:
+            if match.start() > place:
+                yield _part(token, place, match.start())
+            yield Token(match[0], "break")
+            place = match.end()
+        if place < len(token.raw):
+            yield _part(token, place, len(token.raw))
+        first = False
+
+
+def _part(token: Token, start: int, stop: int) -> Token:
+    raw = token.raw[start:stop]
+    return Token(raw, "text", raw if token.raw == token.text else unescape(raw))
 
 
 def _cue(tokens: list[Token], start: int, width: int, end_of_line: str, *, unescapes: bool) -> Iterator[Slot]:

@@ -24,7 +24,7 @@ class Token:
     name: str = ""
     """Of a tag that opens or closes."""
     separates: bool = False
-    """Of an empty tag: whether words on its two sides are different words."""
+    """Of an empty tag: whether it breaks the line. It ends the text, unless a small letter goes on with the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,29 @@ class Run:
 
 def runs(tokens: Sequence[Token]) -> Iterator[Run]:
     """The runs that hold words, in order."""
-    start = 0
+    start, ends = 0, _ends_of_texts(tokens)
     for place in range(len(tokens) + 1):
-        if place == len(tokens) or tokens[place].kind == "break":
+        if place == len(tokens) or tokens[place].kind == "break" or place in ends:
             if start < place:
                 yield from _whole_runs(tokens, start, place)
             start = place + 1
+
+
+def _ends_of_texts(tokens: Sequence[Token]) -> set[int]:
+    """The line breaks that end a text: all but those behind which the next letter of the text is a small one."""
+    ends, goes_on = set[int](), False
+    for place in range(len(tokens) - 1, -1, -1):
+        token = tokens[place]
+        text = token.text.strip(WHITE) if token.kind == "text" else ""
+        if token.kind == "break":
+            goes_on = False
+        elif text:
+            goes_on = text[0].islower()
+        elif token.separates and not goes_on:
+            ends.add(place)
+        elif token.separates:  # of two breaks the first one ends a text
+            goes_on = False
+    return ends
 
 
 def _whole_runs(tokens: Sequence[Token], first: int, last: int) -> Iterator[Run]:
