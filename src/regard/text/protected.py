@@ -69,7 +69,7 @@ class Protection:
         return [_compiled(pattern) for pattern in self.patterns if pattern not in (DEFAULT, NUMBERS)]
 
     def spans(self, text: str) -> list[Span]:
-        """The protected parts of a text, in order. Matches that overlap are one part."""
+        """The protected parts of a text, in order. Matches that overlap or touch, as in `%s%s`, are one part."""
         found: list[tuple[int, int]] = []
         if DEFAULT in self.patterns:
             found += [match.span() for match in _DEFAULT.finditer(text)]
@@ -148,7 +148,7 @@ def _united(spans: Iterable[Span]) -> list[Span]:
     for start, end in sorted(spans):
         if start >= end:
             continue
-        if united and start < united[-1].end:
+        if united and start <= united[-1].end:
             united[-1] = Span(united[-1].start, max(end, united[-1].end))
         else:
             united.append(Span(start, end))

@@ -25,6 +25,9 @@ class Draft:
     links: Links | None = None
     """Between the words of the source and of `text`; None: the model aligns them."""
 
+    made_to_say: bool = False
+    """Whether a search was made to say the terms."""
+
     @property
     def strings(self) -> list[str]:
         """The protected strings."""

@@ -10,7 +10,7 @@ they are put beside the translations of their neighbours. A sentence that lacks 
 as phrases (`search/constrained.py`); what is still missing is put at the place of its source words by word alignment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from regard.engine.constraints import TextPhrase
@@ -19,6 +19,7 @@ from regard.search.options import SearchOptions
 from regard.tasks.translate.terms.draft import Draft
 from regard.tasks.translate.terms.glossary import Glossary, said
 from regard.tasks.translate.terms.model import TermModel
+from regard.tasks.translate.terms.placing import with_terms_linked, words_of
 from regard.tasks.translate.terms.restoring import MOST_STAND_INS, restored
 from regard.tasks.translate.terms.strings import Strings
 from regard.tasks.translate.terms.wanted import Wanted
@@ -122,15 +123,26 @@ def _finished(translator: Translator, draft: Draft, wanted: Wanted | None) -> Tr
         alternatives=(),
         source=draft.source.text,
     )
-    known = draft.links
-    if final.text == draft.translation.text:
-        return translation
+    links = _links(translator, draft, final.text)
+    if draft.made_to_say:
+        terms = [
+            (words_of(draft.source.text, match.span), use.said) for match, use in zip(draft.matches, uses, strict=True)
+        ]
+        said_terms = [(words, form) for words, form in terms if form is not None]
+        return replace(translation, links=lambda: with_terms_linked(links(), final.text, said_terms))
+    return replace(translation, links=links)
+
+
+def _links(translator: Translator, draft: Draft, text: str) -> Callable[[], Links]:
+    """The function that computes the links of a draft whose final text is this one."""
+    known, source = draft.links, draft.source.text
+    if text == draft.translation.text:
+        return draft.translation.links
     if known is not None and all(len(string.split()) == 1 for string in draft.strings):
-        return replace(translation, links=lambda: known)
-    source = draft.source.text
+        return lambda: known
 
     def links() -> Links:
-        [alignment] = translator.align([source], [final.text])
+        [alignment] = translator.align([source], [text])
         return alignment.links
 
-    return replace(translation, links=links)
+    return links

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.tasks.translate.terms.placing import Placer, words_of
+from regard.tasks.translate.terms.placing import Placer, in_order, words_of
 from regard.tasks.translate.terms.restoring import stand_in
 from regard.tasks.translate.translation import Links
 from regard.text.protected import Span
@@ -67,4 +67,4 @@ class LeftOut:
         places = {stand_in(number): words_of(self._source, span) for number, span in enumerate(self._spans)}
         for place, word in enumerate(text.split()):
             whole |= {(source, place) for mark, own_words in places.items() if mark in word for source in own_words}
-        return text, sorted(whole, key=lambda link: (link[1], link[0]))
+        return text, in_order(whole)

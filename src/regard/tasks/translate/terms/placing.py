@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from regard.tasks.translate.translation import Links
-from regard.text.protected import Span
+from regard.text.protected import Span, occurrences
 
 _LEADING = re.compile(r"[(\[\"'\u2018\u201c\u201e\u00ab\u00bf\u00a1]*")
 _TRAILING = re.compile(r"[)\]\"'\u2019\u201d\u00bb.,;:!?\u2026]*$")
@@ -38,6 +38,31 @@ def aligned_run(links: Links, source_words: range, blocked: Collection[int] = ()
     return best
 
 
+def in_order(links: Collection[tuple[int, int]]) -> Links:
+    """The links by target word."""
+    return sorted(links, key=lambda link: (link[1], link[0]))
+
+
+def with_terms_linked(links: Links, text: str, terms: Sequence[tuple[range, str]]) -> Links:
+    """The links of a translation in which each term is linked to its own source words. terms: these words, and the form that is said.
+
+    A model's attention knows little of a word that it was made to say. Of several places of a form the one counts that is linked most.
+    """
+    found = set(links)
+    taken: set[int] = set()
+    for source_words, form in terms:
+        runs = [words_of(text, span) for span in occurrences(text, [form])]
+        free = [run for run in runs if taken.isdisjoint(run)]
+        if not free:
+            continue
+        own = {target for source, target in links if source in source_words}
+        best = max(free, key=lambda run: (len(own.intersection(run)), -abs(run.start - source_words.start)))
+        taken |= set(best)
+        found = {link for link in found if link[1] not in best}
+        found |= {(source, target) for source in source_words for target in best}
+    return in_order(found)
+
+
 @dataclass
 class Placer:
     """Collects changes of one translation, and makes them together."""
@@ -51,6 +76,8 @@ class Placer:
     blocked: set[int] = field(default_factory=set)
     """Words that must stay."""
     _changes: list[tuple[int, int, int, str]] = field(default_factory=list)
+    _placed: dict[int, range] = field(default_factory=dict)
+    """The number of a change -> the source words of its string."""
 
     def place(self, source_words: range, string: str, like: str | None = None) -> bool:
         """Put a string in place of the words that are linked to its source words, or else where it is likeliest.
@@ -69,6 +96,7 @@ class Placer:
         kept = (before[0] if before else "", after[0] if after else "")
         if len(self.words[run.start]) == len(kept[0]) or len(self.words[run.stop - 1]) == len(kept[1]):
             kept = ("", "")  # nothing but punctuation
+        self._placed[len(self._changes)] = source_words
         self._changes.append((run.start, run.stop, len(self._changes), f"{kept[0]}{string}{kept[1]}"))
         return True
 
@@ -84,21 +112,35 @@ class Placer:
         ):
             self._changes.append((at - 1, at, len(self._changes), word[: -len(stop)]))
             string += stop
+        self._placed[len(self._changes)] = source_words
         self._changes.append((at, at, len(self._changes), string))
 
     def text(self) -> str:
         """The translation with all changes."""
-        return " ".join(string for string, _ in self._changed())
+        return " ".join(string for string, _, _ in self._changed())
+
+    def linked(self) -> Links:
+        """The links of `text`: those of the words that stay, and of each string that was placed to its own source words."""
+        found: set[tuple[int, int]] = set()
+        words = 0
+        for string, own, number in self._changed():
+            size = len(string.split())
+            if number in self._placed:
+                found |= {(source, words + place) for source in self._placed[number] for place in range(size)}
+            elif len(own) == 1:
+                found |= {(source, words) for source, target in self.links if target == own.start}
+            words += size
+        return in_order(found)
 
     def moved(self) -> dict[int, int]:
         """For each word of the translation that stays, its place among those of `text`. A changed word has the place of its change."""
-        return {old: new for new, (_, own) in enumerate(self._changed()) for old in own}
+        return {old: new for new, (_, own, _) in enumerate(self._changed()) for old in own}
 
-    def _changed(self) -> list[tuple[str, range]]:
-        """The parts of `text`, each with the words that it was."""
-        parts = [(word, range(place, place + 1)) for place, word in enumerate(self.words)]
-        for start, end, _, string in sorted(self._changes, reverse=True):
-            parts[start:end] = [(string, range(start, end))]
+    def _changed(self) -> list[tuple[str, range, int]]:
+        """The parts of `text`, each with the words that it was, and the number of its change; -1: it is a word that stays."""
+        parts = [(word, range(place, place + 1), -1) for place, word in enumerate(self.words)]
+        for start, end, number, string in sorted(self._changes, reverse=True):
+            parts[start:end] = [(string, range(start, end), number)]
         return [part for part in parts if part[0]]
 
     @cached_property

@@ -108,7 +108,7 @@ class Wanted:
             kept,
         )
         again = [
-            replace(draft, translation=translation, links=None)
+            replace(draft, translation=translation, links=None, made_to_say=True)
             for draft, translation in zip(drafts, found, strict=True)
         ]
         return self._strings.with_strings(again, [read is not None for read in reads])
@@ -130,6 +130,6 @@ class Wanted:
                 placer = Placer(words, links, len(draft.source.text.split()), set(blocked))
                 for match, forms in unmet:
                     placer.place(words_of(draft.source.text, match.span), forms[min(number, len(forms) - 1)])
-                own.append(replace(draft, text=placer.text(), links=None))
+                own.append(replace(draft, text=placer.text(), links=placer.linked()))
             candidates.append(own)
         return candidates
