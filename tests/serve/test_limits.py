@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 from unittest.mock import Mock
 from urllib.parse import quote
@@ -13,6 +14,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from regard.serve import connections
 from regard.serve.body import _writable
 from regard.serve.connections import bounded_protocol
 from regard.serve.models import ServedModels
@@ -129,6 +131,26 @@ def test_a_client_with_a_small_buffer_gets_all(models: ServedModels) -> None:
             answer += received
         assert answer.count(b"HTTP/1.1 200 OK") == 100
         assert answer.endswith(found.get("/spec").content)
+
+
+def test_a_connection_too_many_is_answered(models: ServedModels, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SPARE", 1)
+    monkeypatch.setattr(connections, "REFUSED_SECONDS", 0.2)
+    with running(models, limits={"connections": 1}) as found, ExitStack() as held:
+        host, port = found.url.removeprefix("http://").split(":")
+        for count in (1, 2):
+            held.enter_context(socket.create_connection((host, int(port))))
+            while len(found.connections) < count:
+                time.sleep(0.005)
+        answer = raw(found, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 429 ")
+        assert b"Retry-After: 1\r\n" in answer
+        assert answer.endswith(b'{"error":"Slowdown: too many connections"}')
+        assert raw(found) == b""  # one that asks nothing is closed
+        held.close()
+        while len(found.connections) > 0:
+            time.sleep(0.005)
+        assert found.translate(**GOOD).status_code == 200
 
 
 class _Transport(asyncio.Transport):

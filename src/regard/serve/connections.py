@@ -12,6 +12,14 @@ from regard.serve.settings import LimitSettings
 
 SPARE = 100
 """Connections beyond `limits.connections`: of clients that keep theirs open between requests."""
+REFUSED_SECONDS = 1.0
+"""How long a connection beyond these waits for its request. An answer before it could be lost with the connection."""
+_REFUSAL = b'{"error":"Slowdown: too many connections"}'
+REFUSAL = (
+    b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
+)
+"""The answer to it. Nothing of its request is looked at."""
 
 
 def bounded_protocol(limits: LimitSettings) -> type[H11Protocol]:
@@ -20,13 +28,15 @@ def bounded_protocol(limits: LimitSettings) -> type[H11Protocol]:
     class BoundedConnection(H11Protocol):
         _headers_end: asyncio.TimerHandle | None = None
         _reading_end: asyncio.TimerHandle | None = None
+        _refused = False
         _unread = 0
         """Bytes that the system did not take when the client was looked at last."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             if len(self.connections) > limits.connections + SPARE:
-                transport.close()
+                self._refused = True
+                self._headers_end = self.loop.call_later(REFUSED_SECONDS, self._too_slow)
             else:
                 transport.set_write_buffer_limits(
                     0
@@ -34,6 +44,10 @@ def bounded_protocol(limits: LimitSettings) -> type[H11Protocol]:
                 self._wait_for_headers()
 
         def data_received(self, data: bytes) -> None:
+            if self._refused:
+                self.transport.write(REFUSAL)
+                self.transport.close()
+                return
             super().data_received(data)
             if self.conn.their_state is not h11.IDLE:
                 self._cancel_timer()
