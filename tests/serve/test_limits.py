@@ -335,3 +335,28 @@ def test_cors_for_the_given_origin_only(models: ServedModels) -> None:
         assert "access-control-allow-credentials" not in mine.headers
         other = found.get("/languages", headers={"Origin": "https://elsewhere.example"})
         assert "access-control-allow-origin" not in other.headers
+
+
+LARGE = "a" * (3 << 19)  # a megabyte and a half: more than the parser of forms takes by itself
+
+
+def test_a_large_field_of_a_form_is_refused_in_our_own_words(every: Running) -> None:
+    fields = {"source": "fr", "target": "en"}
+    said = {"error": "Invalid request: request (1572864) exceeds text limit (200000)"}
+    for given in ({"data": {"q": LARGE, **fields}}, {"data": {"q": LARGE, **fields}, "files": {"x": ("a", b"a")}}):
+        answer = every.post("/translate", **given)
+        assert (answer.status_code, answer.json()) == (400, said)
+    with running(every.service.models, limits={"body_bytes": 1 << 20}) as small:
+        too_large = "Invalid request: the body has more than 1048576 bytes"
+        answer = small.post("/translate", data={"q": LARGE, **fields})
+        assert (answer.status_code, answer.json()) == (413, {"error": too_large})
+        file = {"file": ("a.txt", b"oui")}
+        answer = small.post("/translate_file", data={**fields, "glossary": LARGE}, files=file)
+        too_large = "Invalid request: a field of the form has more than 1048576 bytes"
+        assert (answer.status_code, answer.json()) == (413, {"error": too_large})
+    answer = every.post("/v1/regard/classify_file", data={"model": LARGE}, files={"picture": ("a.png", b"a")})
+    assert answer.status_code == 413
+    assert answer.json()["error"]["message"].startswith("Invalid request: a field of the form is too large")
+    answer = every.post("/translate", data={"q": ["a"] * 3000, **fields})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("Invalid request: Too many fields")

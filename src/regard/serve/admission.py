@@ -42,10 +42,11 @@ def admit(request: Request, given: object = None) -> None:
 
 async def admitted_fields(request: Request) -> dict[str, Any]:
     """The fields of a request that is let in. A key in the headers counts before one in the body: no body is read for a wrong one."""
+    most = service_of(request).settings.limits.body_bytes
     if key_in_headers(request) or not service_of(request).keys.needed:
         admit(request)
-        return await fields_of(request)
-    fields = await fields_of(request)
+        return await fields_of(request, most)
+    fields = await fields_of(request, most)
     admit(request, fields.get("api_key"))
     return fields
 

@@ -5,12 +5,13 @@ from typing import Any
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from regard.errors import FileError, shown
 from regard.foreign import parse_json
-from regard.serve.errors import RequestError
+from regard.serve.errors import RequestError, TooLargeError, is_too_large
 
 MOST_FIELDS = 2000
 """Fields of a form, the texts of a list among them."""
@@ -27,15 +28,15 @@ class Upload:
     content: bytes
 
 
-async def fields_of(request: Request) -> dict[str, Any]:
-    """The fields of a body. Text fields of forms come before those of the query."""
+async def fields_of(request: Request, most: int) -> dict[str, Any]:
+    """The fields of a body. Text fields of forms come before those of the query. most: bytes of a text field."""
     kind, _ = parse_options_header(request.headers.get("content-type"))
     if kind == b"application/json" or kind.endswith(b"+json"):
         return await json_of(request)
     fields: dict[str, Any] = dict(request.query_params)
     if request.method in ("POST", "PUT", "PATCH"):
         lists: dict[str, list[str | Upload]] = {}
-        form = await _form_of(request, kind)
+        form = await _form_of(request, kind, most)
         try:
             for name, value in form.multi_items():
                 given = value if isinstance(value, str) else Upload(_writable(value.filename or ""), await value.read())
@@ -67,14 +68,20 @@ class _Parts(MultiPartParser):
         super().on_headers_finished()
 
 
-async def _form_of(request: Request, kind: bytes) -> FormData:
-    """The form in a body. The guard has checked the charset of the request."""
-    if kind != b"multipart/form-data":
-        return await request.form(max_fields=MOST_FIELDS)
+async def _form_of(request: Request, kind: bytes, most: int) -> FormData:
+    """The form in a body. The guard has checked the charset of the request, and the bytes of the body."""
+    limits = {"max_fields": MOST_FIELDS, "max_part_size": most}
     try:
-        return await _Parts(request.headers, request.stream(), max_files=1, max_fields=MOST_FIELDS).parse()
-    except MultiPartException as error:
-        raise RequestError(error.message) from None
+        if kind != b"multipart/form-data":
+            return await request.form(**limits)
+        return await _Parts(request.headers, request.stream(), max_files=1, **limits).parse()
+    except (MultiPartException, HTTPException) as error:
+        if isinstance(error, HTTPException) and error.status_code != 400:  # of the guard
+            raise
+        message = error.message if isinstance(error, MultiPartException) else str(error.detail)
+        if is_too_large(message):
+            raise TooLargeError(f"Invalid request: a field of the form has more than {most} bytes") from None
+        raise RequestError(f"Invalid request: {message}") from None
 
 
 def _writable(name: str) -> str:

@@ -83,8 +83,15 @@ class ClientGoneError(RequestError):
     status = 499
 
 
+def is_too_large(message: str) -> bool:
+    """Whether the parser of forms complains, in its own words, of a field that is too large."""
+    return "exceeded maximum size" in message
+
+
 def status_of(error: BaseException) -> int:
     """The status of an exception."""
+    if isinstance(error, HTTPException) and is_too_large(str(error.detail)):
+        return 413
     if isinstance(error, RequestError | HTTPException):
         return error.status if isinstance(error, RequestError) else error.status_code
     if isinstance(error, MissingPackageError) or missing_module(error) is not None:
@@ -101,7 +108,8 @@ def message_of(error: BaseException) -> str:
         where = ".".join(str(part) for part in first["loc"] if part != "body")
         return f"Invalid request: {where}: {first['msg']}" if where else f"Invalid request: {first['msg']}"
     if isinstance(error, HTTPException):
-        return str(error.detail)
+        too_large = "Invalid request: a field of the form is too large; only files may have more than a megabyte"
+        return too_large if is_too_large(str(error.detail)) else str(error.detail)
     module = missing_module(error)
     if module is not None:
         return str(missing("such a request", module))
