@@ -152,12 +152,13 @@ def play(experiment: str, variant: Variant, place: Place) -> None:
     for seed in variant.seeds:
         at(best, seed)
         run = run_of(experiment, variant, best, seed, place)
-        result = kept(home / f"test-{seed}.json", lambda run=run: _scores(variant, run, variant.test))  # type: ignore[misc]
+        result = kept(home / f"test-{_rate(best)}-{seed}.json", lambda run=run: _scores(variant, run, variant.test))  # type: ignore[misc]
         print(
             f"{experiment} {variant.name}, rate {_rate(best)}, seed {seed}: test {result[variant.score]:.4g}",
             flush=True,
         )
-    kept(home / "chosen.json", lambda: {"variant": variant.name, "rate": best, "score": variant.score})
+    chosen = {"variant": variant.name, "rate": best, "score": variant.score}
+    (home / "chosen.json").write_text(json.dumps(chosen), encoding="utf-8")
 
 
 def _cell(experiment: str, variant: Variant, rate: float | None, seed: int, place: Place) -> Values:
@@ -194,7 +195,7 @@ def _row(path: Path) -> str:
     chosen, home = stored(path), path.parent
     cells = [stored(one) for one in sorted(home.glob("*-[0-9].json")) if "test" not in one.name]
     best = [one for one in cells if one["rate"] == chosen["rate"]]
-    tests = [stored(one)[chosen["score"]] for one in sorted(home.glob("test-*.json"))]
+    tests = [stored(one)[chosen["score"]] for one in sorted(home.glob(f"test-{_rate(chosen['rate'])}-*.json"))]
     metrics = [one["metrics"] for one in best]
     whole = metrics[0]["parameters"]
     share = f"{100 * metrics[0].get('trained_parameters', whole) / whole:.2f} % of {whole:,}"

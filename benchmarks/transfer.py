@@ -18,11 +18,15 @@ How cells are run, chosen and kept: `cells.py`. `--data` holds the folders class
 
 import random
 from functools import partial
+from itertools import islice
 
 from cells import Experiments, Place, Values, Variant, command, lines_of, parallel
 
+from regard.data.readers import read_lines
+
 SIZES = {"width": 256, "heads": 4, "layers": 3, "feed_forward": 1024}
 LABELLED, PAIRS = 500, 2_000
+OLD_TEST = 500  # sentences of the old test part on which forgetting is measured
 SHARE = 0.3
 RANK = 6  # 4.7 % of the weights of the default model
 SEEDS = (1, 2, 3)
@@ -66,7 +70,7 @@ def classify(corpus: str, place: Place) -> list[Variant]:
     scratch = {"task": "classify", "data": data, "train": train}
     bag = {"kind": "bag", "ngrams": 2, "weighting": "bayes", "binary": True, "dropout": 0.2}
     words = {"kind": "word", "vocabulary": 10000, "lowercase": True}
-    rates = (1e-4, 3e-4, 1e-3)
+    rates = (3e-4, 1e-3, 3e-3)
     return [
         Variant(
             "pretrained",
@@ -88,7 +92,7 @@ def classify(corpus: str, place: Place) -> list[Variant]:
         Variant(
             "bag",
             {**scratch, "text": words, "model": bag, "train": place.train(200, batch_tokens=384, label_smoothing=0.0)},
-            (0.01, 0.02, 0.05),
+            (0.005, 0.01, 0.02),
             test,
             "accuracy",
             SEEDS,
@@ -152,9 +156,14 @@ def captions_after_tatoeba(place: Place) -> tuple[Values, Values, tuple[str, Val
             "valid_src": str(tatoeba / "val.en.gz"),
             "valid_tgt": str(tatoeba / "val.fr.gz"),
         },
-        "train": place.train(2500, batch_tokens=2048),
+        "train": place.train(1500, batch_tokens=2048),
     }
-    old_test = {"test_src": str(tatoeba / "test.en.gz"), "test_tgt": str(tatoeba / "test.fr.gz")}
+    old_test = {
+        f"test_{side}": place.write(
+            f"tatoeba.test.{language}", islice(read_lines(tatoeba / f"test.{language}.gz"), OLD_TEST)
+        )
+        for side, language in (("src", "en"), ("tgt", "fr"))
+    }
     data = {
         "src": few["en"],
         "tgt": few["fr"],
@@ -162,7 +171,7 @@ def captions_after_tatoeba(place: Place) -> tuple[Values, Values, tuple[str, Val
         "valid_tgt": str(home / "val.fr"),
         "replay": old_test,
     }
-    tuned = {"data": data, "train": place.train(300, batch_tokens=2048)}
+    tuned = {"data": data, "train": place.train(200, batch_tokens=2048)}
     replay = {**old_test, "src": old["en"], "tgt": old["fr"]}
     return tuned, parallel(home, "test2016", "en", "fr"), ("tatoeba", base), replay
 
