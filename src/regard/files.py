@@ -37,6 +37,8 @@ def disk_errors(path: Path) -> Iterator[None]:
             raise DiskError(
                 f"{path}: no space left to write; free some space and run the same command again"
             ) from error
+        if error.errno == errno.ENAMETOOLONG:
+            raise DiskError(f"{path}: the name is too long; choose a shorter one") from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise DiskError(f"{path}: not permitted to write here; {elsewhere}") from error
         if error.errno == errno.ENOENT:
@@ -58,11 +60,16 @@ def check_place(path: Path) -> None:
             raise NotADirectoryError(errno.ENOTDIR, str(folder))
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, str(folder))
+        probe = folder / _staging_path(path).name  # some file systems say no only when asked, and names may be too long
+        probe.touch()
+        probe.unlink()
 
 
 def refuse_taken(path: Path) -> None:
     """Refuse to write where something is."""
-    if path.exists() or path.is_symlink():
+    with disk_errors(path):
+        taken = path.exists() or path.is_symlink()
+    if taken:
         raise DiskError(f"{path}: it is there already; choose another place, or delete it")
 
 

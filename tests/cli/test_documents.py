@@ -1,5 +1,6 @@
 """`regard translate --format`: what a person types, and what is wrong with it."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from regard.cli.documents import OpenedDocument
 from regard.cli.main import app
+from regard.errors import DiskError
 from tasks.bundles import random_bundle
 
 PAGE = "<!-- c --><p>Le <b>chat</b> noir dort.</p>\n<pre>x</pre>\n"
@@ -112,3 +115,21 @@ def test_a_closed_pipe_ends_quietly(home: Path) -> None:
     result = subprocess.run(["bash", "-c", line], input=text.encode(), capture_output=True, check=False)
     assert result.returncode == 0
     assert b"Traceback" not in result.stderr
+
+
+def test_where_nothing_can_be_written_is_known_before_the_work(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system may allow everything and refuse the file itself; and a name may leave no room for that of the unfinished file."""
+    page = tmp_path / "page.txt"
+    page.write_text("le chat\n", encoding="utf-8")
+    with pytest.raises(DiskError, match="the name is too long; choose a shorter one"):
+        OpenedDocument(str(page), str(tmp_path / f"{'a' * 246}.txt"), "text")
+
+    def refuse(self: Path) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(DiskError, match=r"out\.txt: not permitted to write here; choose another place"):
+        OpenedDocument(str(page), str(tmp_path / "out.txt"), "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.txt"]
