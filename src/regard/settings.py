@@ -140,10 +140,13 @@ def meaningless(name: str, setter: str | None = None) -> PydanticCustomError:
     return PydanticCustomError(MEANINGLESS, "it has no meaning here", {"name": name, "setter": setter or name})
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
+WRITTEN_BY_INIT = "`regard init > run.toml` writes one"
+
+
+def read_toml(path: Path, missing: str = WRITTEN_BY_INIT) -> dict[str, Any]:
+    """The tables of a TOML file. missing: what to do if there is none."""
     try:
-        return parse_toml(_text(path), path)
+        return parse_toml(_text(path, missing), path)
     except FileError as error:
         raise ConfigError(str(error)) from None
 
@@ -159,11 +162,11 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, missing: str = WRITTEN_BY_INIT) -> str:
     try:
         return read_foreign_text(path).removeprefix("\ufeff")  # a byte order mark, which some editors write
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such config file; `regard init > run.toml` writes one") from None
+        raise ConfigError(f"{path}: no such config file; {missing}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a directory, not a config file; give a .toml file") from None
     except (OSError, UnicodeDecodeError) as error:

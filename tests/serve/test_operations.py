@@ -222,6 +222,27 @@ def test_the_process_serves_without_torch_reloads_and_drains(
         assert found._lines[-1] == "False\n"
 
 
+def test_ctrl_c_ends_with_the_code_of_every_command(bundles: list[Path], served_cache: Path, tmp_path: Path) -> None:
+    """When it serves, with its owner's terms, and while it loads. Nothing is printed beside the log."""
+    glossary = tmp_path / "terms.tsv"
+    glossary.write_text("chat\ttomcat\n", encoding="utf-8")
+    with process(bundles[0], "--glossary", glossary, "--protect", "default", cache=served_cache) as found:
+        answer = found.post(q="le chat de {name}", source="fr", target="en")["translatedText"]
+        assert "tomcat" in answer
+        assert "{name}" in answer
+        found.process.send_signal(signal.SIGINT)
+        assert found.process.wait(60) == 130
+    waits = (
+        "import time; from regard.serve.service import Service; plain = Service.load; "
+        "Service.load = lambda self: (time.sleep(1.0), plain(self)); "
+    )
+    with process(bundles[0], cache=served_cache, before=waits) as found:
+        found.wait_for("loading 1 model")
+        found.process.send_signal(signal.SIGINT)
+        assert found.process.wait(60) == 130
+    assert "Traceback" not in "".join(found._lines)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -232,6 +253,9 @@ def test_the_process_serves_without_torch_reloads_and_drains(
         (["BUNDLE", "--api-keys", "NOWHERE"], "cannot be read"),
         (["BUNDLE", "--cors", "example.org"], "is no origin"),
         (["BUNDLE", "--beam", "100"], "above limits.beam = 10"),
+        (["BUNDLE", "--config", "NOWHERE"], "no such config file; write the settings that should differ into it"),
+        (["BUNDLE", "--protect", "(a"], "protect '(a': not a regular expression"),
+        (["BUNDLE", "--glossary", "a.tsv", "--glossary", "b.tsv"], "write one for each direction"),
     ],
 )
 def test_a_wrong_command_is_one_line(

@@ -37,7 +37,7 @@ def test_it_prints_its_address_and_ends_at_ctrl_c(bundles: list[Path], served_ca
             assert b"Studio" in answer.read()
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
-        assert (process.wait(60), "Traceback" in rest) == (0, False), rest
+        assert (process.wait(60), "Traceback" in rest) == (130, False), rest
     finally:
         process.kill()
         process.wait()

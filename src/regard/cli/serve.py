@@ -81,7 +81,11 @@ def serve_settings(config: Path | None, flags: dict[str, Any], sets: list[str]) 
     from regard.serve.settings import ServeSettings
     from regard.settings import override, read_toml
 
-    values = {} if config is None else read_toml(config)
+    values = (
+        {}
+        if config is None
+        else read_toml(config, "write the settings that should differ into it: docs/serving.md has them all")
+    )
     return ServeSettings.parse(
         override({**values, **flags}, sets), str(config) if config is not None else "regard serve"
     )

@@ -2,7 +2,8 @@
 
 | signal | effect |
 | --- | --- |
-| SIGTERM, SIGINT | new requests get 503, those in flight are finished, then the process ends with exit code 0 |
+| SIGTERM | new requests get 503, those in flight are finished, then the process ends with exit code 0 |
+| SIGINT (Ctrl-C) | the same, with exit code 130, as every command |
 | a second one | the process ends now |
 | SIGHUP | models and keys are loaded anew, beside the old ones, which serve until then |
 """
@@ -26,9 +27,14 @@ _LOOK_SECONDS = 0.02
 
 
 def serve(service: Service, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
-    """Serve until a signal ends it. ready: called when the models are loaded. A model that cannot be loaded is a `RegardError`."""
+    """Serve until a signal ends it. ready: called when the models are loaded. A model that cannot be loaded is a `RegardError`.
+
+    After Ctrl-C it raises `KeyboardInterrupt` when all is done, as any work that is interrupted does.
+    """
     with logged_warnings(service.log):
-        asyncio.run(_serve(service, sockets, ready))
+        interrupted = asyncio.run(_serve(service, sockets, ready))
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def listen(settings: ServeSettings) -> list[socket.socket]:
@@ -73,7 +79,8 @@ def server_of(service: Service) -> "Server":
     return Server(config)
 
 
-async def _serve(service: Service, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+async def _serve(service: Service, sockets: list[socket.socket], ready: Callable[[], None]) -> bool:
+    """Serve until a signal ends it. Returns whether that was Ctrl-C."""
     server = server_of(service)
     loop = asyncio.get_running_loop()
     failures: list[BaseException] = []
@@ -93,6 +100,12 @@ async def _serve(service: Service, sockets: list[socket.socket], ready: Callable
     loading.add_done_callback(loaded)
     stopping: list[asyncio.Task[None]] = []
 
+    interrupts: list[bool] = []
+
+    def interrupt() -> None:
+        interrupts.append(True)
+        stop()
+
     def stop() -> None:
         if stopping:
             server.should_exit = server.force_exit = True
@@ -107,7 +120,7 @@ async def _serve(service: Service, sockets: list[socket.socket], ready: Callable
         if not any(not one.done() for one in reloading) and service.state == "ready":
             reloading[:] = [loop.run_in_executor(None, service.reload)]
 
-    for name, action in (("SIGTERM", stop), ("SIGINT", stop), ("SIGHUP", reload)):
+    for name, action in (("SIGTERM", stop), ("SIGINT", interrupt), ("SIGHUP", reload)):
         if hasattr(signal, name):
             loop.add_signal_handler(getattr(signal, name), action)
     await server.serve(sockets=sockets)
@@ -115,6 +128,7 @@ async def _serve(service: Service, sockets: list[socket.socket], ready: Callable
         raise failures[0]
     await loop.run_in_executor(None, service.close)
     service.log.event("stopped")
+    return bool(interrupts)
 
 
 async def _drained(service: Service, server: uvicorn.Server) -> None:
