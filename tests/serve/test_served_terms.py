@@ -54,11 +54,12 @@ def test_a_request_brings_terms_and_strings_by_every_route(server: Running, mode
     answer = server.post("/translate", data={"q": SENTENCE, "source": "fr", "target": "en", **form})
     assert answer.json() == {"translatedText": expected.text}
     for model in ({}, {"model": "fr-en"}):
-        body = {"texts": [SENTENCE], "source": "fr", "target": "en", **given, **model}
+        body = {"texts": [SENTENCE], "source": "fr", "target": "en", "alignment": True, **given, **model}
         [one] = server.post("/v1/regard/translate", json=body).json()["translations"]
         assert one["text"] == expected.text
         assert [use["said"] for use in one["terms"]] == [use.said for use in expected.terms]
         assert [one["text"][start:end] for start, end in one["protected"]] == ["{name}"]
+        assert one["alignment"] == [list(link) for link in expected.alignment]
     page = translated(server, f"<p>{SENTENCE}</p>", format="html", **given)
     assert page.startswith("<p>")
     assert page.count("{name}") == 1
@@ -180,8 +181,18 @@ def test_a_text_with_terms_is_a_sentence(server: Running) -> None:
         answer = server.post("/v1/regard/translate", json={**body, **model})
         assert answer.status_code == 400
         assert (
-            "a text of 2005 characters: with glossary or protect it may have 2000" in answer.json()["error"]["message"]
+            "a text of 2005 characters: with a glossary or protected strings it may have 2000"
+            in answer.json()["error"]["message"]
         )
+
+
+def test_a_text_beside_the_owners_terms_is_a_sentence_too(models: ServedModels) -> None:
+    with running(with_terms(models, protect=["numbers"])) as found:
+        long = "1 1 chat " * 300
+        answer = found.post("/v1/regard/translate", json={"texts": [long], "source": "fr", "target": "en"})
+        assert answer.status_code == 400
+        assert "send sentences" in answer.json()["error"]["message"]
+        assert translated(found, long).count("1") >= 600  # this route cuts it into sentences
 
 
 def test_an_expression_of_a_request_is_taken_to_the_letter(server: Running) -> None:

@@ -19,7 +19,7 @@ from regard.tasks.translate.terms.guided import Terms
 from regard.text.protected import DEFAULT, NUMBERS, Protection, literal
 
 MOST_CHARACTERS = 2_000
-"""Characters of one text with terms of its request: what is looked for in it grows with their product."""
+"""Characters of one text with terms: what is looked for in it grows with their product."""
 LONGEST = 100
 """Characters of a term, a form or a protected string of a request."""
 MOST_FORMS = 10
@@ -94,13 +94,15 @@ class RequestTerms:
             self._made[key] = Terms(protection, glossary)
         return self._made[key]
 
-    def check_texts(self, texts: Sequence[str]) -> None:
-        """Refuse a text that is too long to look for terms in."""
-        longest = max(map(len, texts), default=0)
-        if longest > MOST_CHARACTERS:
-            raise RequestError(
-                f"a text of {longest} characters: with glossary or protect it may have {MOST_CHARACTERS}; send sentences"
-            )
+
+def check_lengths(texts: Sequence[str]) -> None:
+    """Refuse a text that is too long to look for terms in."""
+    longest = max(map(len, texts), default=0)
+    if longest > MOST_CHARACTERS:
+        raise RequestError(
+            f"a text of {longest} characters: with a glossary or protected strings it may have {MOST_CHARACTERS}; "
+            "send sentences"
+        )
 
 
 def terms_of_request(glossary: Any, protect: Any, limits: LimitSettings) -> RequestTerms | None:

@@ -21,7 +21,7 @@ from regard.serve.metrics import Metrics
 from regard.serve.models import Route, ServedModel, ServedModels, Step
 from regard.serve.pivots import through
 from regard.serve.rates import Rates
-from regard.serve.served_terms import RequestTerms
+from regard.serve.served_terms import RequestTerms, check_lengths
 from regard.serve.settings import ServeSettings
 from regard.serve.stored_files import StoredFiles
 from regard.serve.suggestions import Suggestions
@@ -313,9 +313,10 @@ class Service:
 
 def terms_of_steps(steps: Sequence[Step], terms: RequestTerms | None, texts: Sequence[str]) -> list[Terms | None]:
     """The terms of each step of a way: the server's, and those that a request brings."""
+    if terms is not None or any(step.terms for step in steps):
+        check_lengths(texts)
     if terms is None:
         return [step.terms for step in steps]
-    terms.check_texts(texts)
     if terms.entries and len(steps) > 1:
         through = f"{steps[0].source} to {steps[-1].target} goes through {steps[0].target}"
         raise RequestError(f"glossary: {through}, where no term can be followed; leave it out")
