@@ -119,7 +119,7 @@ def test_every_view_is_drawn(reader: Chromium, address: str) -> None:
         ("structure", ".matrix"),
     ]:
         opened(reader, address, model="pocket", text=TEXT, view=view, pace=0)
-        assert reader.run(f"return document.querySelectorAll('#view {inside}').length") > 0, view
+        reader.until(f"return document.querySelectorAll('#view {inside}').length")  # drawn when its width is known
         assert reader.trouble() == [], view
 
 
