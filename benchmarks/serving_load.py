@@ -1,6 +1,6 @@
 """The load of `serving.py`: requests for translations to one server, on a schedule or from clients that ask again and again.
 
-A request without an answer within `GIVEN_UP` seconds, or whose connection failed, is lost.
+A request without an answer in time (`GIVEN_UP`, for lists `LISTS_GIVEN_UP` seconds), or whose connection failed, is lost.
 """
 
 import asyncio
@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-GIVEN_UP = 10.0
+GIVEN_UP, LISTS_GIVEN_UP = 10.0, 120.0
+AFTER_REFUSAL = 0.1
+"""Seconds until a client that was refused asks again."""
 LOST = 0
 """The status of a request without an answer."""
 
@@ -65,7 +67,8 @@ class Result:
 class Client:
     """A connection that is kept open. Less work for the processor than a library, so that the load is not what is measured."""
 
-    def __init__(self, url: str, source: str, target: str) -> None:
+    def __init__(self, url: str, source: str, target: str, given_up: float = GIVEN_UP) -> None:
+        self._given_up = given_up
         self._host, _, self._port = url.removeprefix("http://").partition(":")
         self._source, self._target = source, target
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -75,7 +78,7 @@ class Client:
     async def translate(self, texts: str | Sequence[str]) -> int:
         """The status of a request."""
         try:
-            async with asyncio.timeout(GIVEN_UP):
+            async with asyncio.timeout(self._given_up):
                 return await self._ask(texts)
         except (OSError, asyncio.IncompleteReadError, StopIteration, TimeoutError):
             self.close()
@@ -142,12 +145,15 @@ class Load:
         cpu, began = time.process_time(), time.perf_counter()
 
         async def one(number: int) -> None:
-            draw, client = random.Random(seed + number), Client(self._url, *self._languages)
+            draw = random.Random(seed + number)
+            client = Client(self._url, *self._languages, GIVEN_UP if size == 1 else LISTS_GIVEN_UP)
             while time.perf_counter() - began < seconds:
                 texts = [draw.choice(self._texts) for _ in range(size)]
                 sent = time.perf_counter()
                 status = await client.translate(texts if size > 1 else texts[0])
                 result.count(status, size, time.perf_counter() - sent)
+                if status != 200:
+                    await asyncio.sleep(AFTER_REFUSAL)
             client.close()
 
         await asyncio.gather(*(one(number) for number in range(clients)))
