@@ -171,10 +171,11 @@ def libretranslate_command(arguments: argparse.Namespace, port: int, folder: Pat
     import regard
 
     pair = (arguments.source, arguments.target)
-    packages = [folder / f"{one}_{other}.argosmodel" for one, other in (pair, pair[::-1])]
+    weights = "int8" if arguments.precision == "int8" else "float32"
+    packages = [folder / f"{one}_{other}.{weights}.argosmodel" for one, other in (pair, pair[::-1])]
     for package, (source, target) in zip(packages, (pair, pair[::-1]), strict=True):
         if not package.exists():
-            regard.export(arguments.bundle, package, to="argos", src_lang=source, tgt_lang=target)
+            regard.export(arguments.bundle, package, to="argos", src_lang=source, tgt_lang=target, precision=weights)
     folders = {"ARGOS_PACKAGES_DIR": "packages", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache", "HOME": "home"}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {name: str(folder / part) for name, part in {**folders, "XDG_CONFIG_HOME": "config"}.items()}
