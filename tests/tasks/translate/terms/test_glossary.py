@@ -137,6 +137,43 @@ def test_many_terms_that_begin_alike() -> None:
     assert match.entry.targets == ("y27777",)
 
 
+HOSTILE = {
+    "one gap differs": ([f"{'a ' * place}a-a{' a' * (48 - place)}" for place in range(49)] * 4, "a " * 1000, 0),
+    "one word differs": ([" ".join(f"{number:050b}".translate({48: "a", 49: "A"})) for number in range(1, 400, 2)],
+                         "a " * 1000, 2),
+    "all match": ([" ".join(f"{number:050b}".translate({48: "a", 49: "A"})) for number in range(200)], "A " * 1000, 2),
+    "inflected": ([f"{' '.join(f'{number:024b}').translate({48: 'ess', 49: 'Ess'})} esi" for number in range(200)],
+                  "ESS ESSES " * 200, 6),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("terms", "text", "most"), HOSTILE.values(), ids=HOSTILE)
+def test_words_are_compared_once_for_each_pair(
+    terms: list[str], text: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    glossary = Glossary((Entry(term, ("x",), line) for line, term in enumerate(terms)), "en", "de")
+    compared: list[tuple[str, str]] = []
+    plain_same = Glossary._same
+
+    def same(self: Glossary, term_word: str, word: str) -> bool:
+        compared.append((term_word, word))
+        return plain_same(self, term_word, word)
+
+    monkeypatch.setattr(Glossary, "_same", same)
+    glossary.matches(text)
+    assert len(compared) == len(set(compared)) <= most
+
+
+@pytest.mark.parametrize("lines", [(1, 2, 3), (3, 2, 1)])
+def test_of_terms_that_are_written_alike_the_one_of_the_text_counts(lines: tuple[int, int, int]) -> None:
+    written = ["the red dog", "the Red dog", "the red Dog"]
+    glossary = Glossary([Entry(term, ("x",), line) for term, line in zip(written, lines, strict=True)], "en", "de")
+    for term in written:
+        assert [match.entry.source for match in glossary.matches(term)] == [term]
+    [match] = glossary.matches("THE RED DOG")
+    assert match.entry.line == 1
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -1,16 +1,18 @@
 """Translations with terms: an echo whose every answer is known, random networks, and the plain search where nothing is asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from regard.search.interruption import SearchStopped
 from regard.search.options import SearchOptions
-from regard.tasks.translate.terms.glossary import Entry, Glossary, said
-from regard.tasks.translate.terms.guided import Terms
+from regard.serve.workers import ends_when
+from regard.tasks.translate.terms.glossary import Entry, Glossary, Match, said
+from regard.tasks.translate.terms.guided import MOST_MATCHES, Terms, TermWarning
 from regard.tasks.translate.translation import TermUse
 from regard.tasks.translate.translator import Translator
-from regard.text.protected import Protection
+from regard.text.protected import Protection, Span
 
 TEXTS = ["le chat dort", "la pomme {x} est rouge", "", "je suis %s, {x} et %s", "{x}"]
 OPTIONS = SearchOptions(beam=2)
@@ -74,3 +76,25 @@ def test_terms_and_strings_in_one_sentence(echo: Callable[..., Translator]) -> N
     assert [found.text[start:end] for start, end in found.protected] == ["{chat}", "dort"]
     assert len(found.terms) == 2
     assert said(found.text, ["cat"])
+
+
+def test_more_terms_than_are_looked_after_are_told(echo: Callable[..., Translator]) -> None:
+    terms = Terms(glossary=Glossary([Entry("chat", ("chat",), 1)]))
+    text = " ".join(["chat"] * (MOST_MATCHES + 1))
+    with pytest.warns(TermWarning, match="more than 100 terms of the glossary"):
+        [found] = terms.search(echo(), [text], SearchOptions(beam=1))
+    assert len(found.terms) == MOST_MATCHES
+
+
+def test_nobody_looks_for_terms_that_nobody_wants(echo: Callable[..., Translator]) -> None:
+    looked: list[str] = []
+
+    class Looking(Glossary):
+        def matches(self, text: str, without: Sequence[Span] = ()) -> list[Match]:
+            looked.append(text)
+            return super().matches(text, without)
+
+    terms = Terms(glossary=Looking([Entry("chat", ("chat",), 1)]))
+    with pytest.raises(SearchStopped), ends_when(lambda: bool(looked)):
+        terms.search(echo(), ["le chat", "un chat"], OPTIONS)
+    assert looked == ["le chat"]

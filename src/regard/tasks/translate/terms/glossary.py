@@ -5,7 +5,7 @@ time that does not depend on the size of the glossary: terms are found by the ke
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -72,6 +72,17 @@ class _Term:
         return _Term(words, source[: found[0].start()].strip(), gaps, source[found[-1].end() :].strip(), entry)
 
 
+class _Sameness(dict[tuple[str, str], bool]):
+    """Whether the second word of a pair is a form of the first, a term's. Each pair is looked at once."""
+
+    def __init__(self, same: Callable[[str, str], bool]) -> None:
+        self._same = same
+
+    def __missing__(self, pair: tuple[str, str]) -> bool:
+        self[pair] = self._same(*pair)
+        return self[pair]
+
+
 class Glossary:
     """The terms of a glossary, for one pair of languages."""
 
@@ -87,11 +98,13 @@ class Glossary:
                 entry = Entry(entry.source, targets, earlier.line)
             merged[entry.source] = entry
         self.entries = tuple(merged.values())
-        self._terms: dict[tuple[str, ...], list[_Term]] = {}
-        for entry in self.entries:
+        self._terms: dict[tuple[tuple[str, ...], tuple[str, ...]], list[_Term]] = {}
+        """The keys of the words and the gaps between them -> the terms, in the order of their lines."""
+        for entry in sorted(self.entries, key=lambda entry: entry.line):
             term = _Term.of(entry)
-            self._terms.setdefault(tuple(key(word, source) for word in term.words), []).append(term)
-        self._lengths = sorted(set(map(len, self._terms)))
+            keys = tuple(key(word, source) for word in term.words)
+            self._terms.setdefault((keys, term.gaps), []).append(term)
+        self._lengths = sorted({len(keys) for keys, _ in self._terms})
 
     @staticmethod
     def read(path: str | Path, source: str | None = None, target: str | None = None) -> "Glossary":
@@ -118,15 +131,20 @@ class Glossary:
         """`matches` of these terms alone."""
         words = [_Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
         keys = [key(word.text, self.source_language) for word in words]
+        gaps = [text[left.end : right.start].strip() for left, right in pairwise(words)]
+        same = _Sameness(self._same)
         candidates: list[tuple[tuple[int, bool, int, int], int, int, Span, Entry]] = []
         for place in range(len(words)):
             for length in self._lengths:
                 end = place + length
-                for term in self._terms.get(tuple(keys[place:end]), ()) if end <= len(words) else ():
-                    span = self._span(text, words[place:end], term)
-                    if span is not None:
-                        other = text[span.start : span.end] != term.entry.source
-                        candidates.append(((-length, other, place, term.entry.line), place, end, span, term.entry))
+                if end > len(words):
+                    break
+                terms = self._terms.get((tuple(keys[place:end]), tuple(gaps[place : end - 1])))
+                best = terms and _best(text, words[place:end], terms, same)
+                if best:
+                    entry, span = best
+                    other = text[span.start : span.end] != entry.source
+                    candidates.append(((-length, other, place, entry.line), place, end, span, entry))
         taken = [False] * len(words)
         for number, word in enumerate(words):
             taken[number] = any(word.start < end and start < word.end for start, end in without)
@@ -137,17 +155,6 @@ class Glossary:
                 begins = bool(_SENTENCE_START.search(text[max(0, span.start - 10) : span.start]))
                 found.append(Match(entry, span, text[span.start : span.end], begins))
         return found
-
-    def _span(self, text: str, words: Sequence["_Word"], term: "_Term") -> Span | None:
-        """Where a term stands if these words of the text are its words, with the same characters around them; else None."""
-        if not all(map(self._same, term.words, (word.text for word in words))):
-            return None
-        gaps = tuple(text[left.end : right.start].strip() for left, right in pairwise(words))
-        span = Span(words[0].start - len(term.before), words[-1].end + len(term.after))
-        around = (
-            text[max(0, span.start) : words[0].start] == term.before and text[words[-1].end : span.end] == term.after
-        )
-        return span if around and gaps == term.gaps else None
 
     def _same(self, term_word: str, word: str) -> bool:
         """Whether a word is a form of a term's. Lower case in the glossary means any case; capitals count, but for words in capitals."""
@@ -178,6 +185,25 @@ class Glossary:
             listed = {form.lower() for form in match.entry.targets}
             return [form for form in accepted if form.lower() in listed][:MOST_OFFERED]
         return self.accepted(match)[:MOST_OFFERED]
+
+
+def _best(text: str, words: Sequence[_Word], terms: Sequence[_Term], same: _Sameness) -> tuple[Entry, Span] | None:
+    """The term that these words of a text are, and where it stands: the first that is written as there is, else the first of all.
+
+    terms: of the same keys and gaps, in the order of their lines.
+    """
+    best: tuple[Entry, Span] | None = None
+    first, last = words[0].start, words[-1].end
+    texts = [word.text for word in words]
+    for term in terms:
+        start, end = first - len(term.before), last + len(term.after)
+        if start < 0 or text[start:first] != term.before or text[last:end] != term.after:
+            continue
+        if text[start:end] == term.entry.source:
+            return term.entry, Span(start, end)
+        if best is None and all(map(same.__getitem__, zip(term.words, texts, strict=True))):
+            best = term.entry, Span(start, end)
+    return best
 
 
 def said(text: str, accepted: Sequence[str]) -> str | None:

@@ -10,14 +10,16 @@ they are put beside the translations of their neighbours. A sentence that lacks 
 as phrases (`search/constrained.py`); what is still missing is put at the place of its source words by word alignment.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from regard.activity import activity
 from regard.engine.constraints import TextPhrase
 from regard.search.interruption import StopSignal
 from regard.search.options import SearchOptions
 from regard.tasks.translate.terms.draft import Draft
-from regard.tasks.translate.terms.glossary import Glossary, said
+from regard.tasks.translate.terms.glossary import Glossary, Match, said
 from regard.tasks.translate.terms.model import TermModel
 from regard.tasks.translate.terms.placing import with_terms_linked, words_of
 from regard.tasks.translate.terms.restoring import MOST_STAND_INS, restored
@@ -25,10 +27,14 @@ from regard.tasks.translate.terms.strings import Strings
 from regard.tasks.translate.terms.wanted import Wanted
 from regard.tasks.translate.translation import Links, Source, TermUse, Translation
 from regard.tasks.translate.translator import Translator
-from regard.text.protected import Protection
+from regard.text.protected import Protection, Span
 
 MOST_MATCHES = 100
 """Terms of one text that are looked after: a text of more is no sentence, and would take minutes."""
+
+
+class TermWarning(UserWarning):
+    """A text has more terms than are looked after."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +88,11 @@ def _translations(
     spans = [tuple(protection.spans(source.text)[:MOST_STAND_INS]) if protection else () for source in sources]
     reads = [strings.with_pieces(source, own) for source, own in zip(sources, spans, strict=True)]
     found = model.search([read or source for read, source in zip(reads, sources, strict=True)], prefixes, phrases)
+    matched = _matched(glossary, sources, spans) if glossary else [()] * len(sources)
     drafts: list[Draft] = []
     in_pieces: list[bool] = []
     owners: list[int] = []
-    for number, (source, own, translation) in enumerate(zip(sources, spans, found, strict=True)):
-        matches = tuple(glossary.matches(source.text, own)[:MOST_MATCHES]) if glossary else ()
+    for number, (source, own, matches, translation) in enumerate(zip(sources, spans, matched, found, strict=True)):
         prefix, wanted = prefixes[number] if prefixes else "", tuple(phrases[number]) if phrases else ()
         for one in translation.alternatives or (translation,):
             drafts.append(Draft(source, own, matches, one, "", prefix, wanted))
@@ -103,6 +109,24 @@ def _translations(
         replace(own[0], alternatives=tuple(own)) if translation.alternatives else own[0]
         for own, translation in zip(results, found, strict=True)
     ]
+
+
+def _matched(glossary: Glossary, sources: Sequence[Source], spans: Sequence[Sequence[Span]]) -> list[tuple[Match, ...]]:
+    """The terms of each source that are looked after."""
+    matched = []
+    with activity("looking for terms", len(sources), "texts") as looking:  # a server ends it between two texts
+        for source, own in zip(sources, spans, strict=True):
+            matches = glossary.matches(source.text, own)
+            if len(matches) > MOST_MATCHES:
+                warnings.warn(
+                    f"a text has more than {MOST_MATCHES} terms of the glossary; those behind them are not looked after: "
+                    "give sentences",
+                    TermWarning,
+                    stacklevel=2,
+                )
+            matched.append(tuple(matches[:MOST_MATCHES]))
+            looking.advance()
+    return matched
 
 
 def _finished(translator: Translator, draft: Draft, wanted: Wanted | None) -> Translation:
