@@ -2,6 +2,8 @@
 
 SHARE = 0.1
 """Of the time of the last batch. A batch of twice as many texts takes less than twice as long, often by more than that."""
+LONGEST_WAIT = 0.05
+"""Seconds of this share at most: clients that were just answered ask again sooner than that, and others are waiting."""
 
 
 class Patience:
@@ -19,7 +21,7 @@ class Patience:
 
     def learn(self, texts: int, seconds: float, now: float) -> None:
         """A batch took so many seconds until now. texts: its own, and those that wait behind it."""
-        self._lately, self._until = texts, now + SHARE * seconds
+        self._lately, self._until = texts, now + min(SHARE * seconds, LONGEST_WAIT)
 
     def until(self, arrived: float, waiting: int) -> float:
         """When the batch begins at the latest. arrived: when its first text came; waiting: the texts that are there."""
