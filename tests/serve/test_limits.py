@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import Mock
@@ -55,6 +55,14 @@ def raw(server: Running, *parts: bytes, wait: float = 0.0) -> bytes:
         except (BrokenPipeError, ConnectionResetError):
             pass
         return answer
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    """Wait until something is true, at most a minute."""
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, "it did not become true within a minute"
+        time.sleep(0.005)
 
 
 def is_refused(server: Running, status: int, **given: Any) -> str:
@@ -135,21 +143,21 @@ def test_a_client_with_a_small_buffer_gets_all(models: ServedModels) -> None:
 
 def test_a_connection_too_many_is_answered(models: ServedModels, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "SPARE", 1)
-    monkeypatch.setattr(connections, "REFUSED_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "REFUSED_SECONDS", 5.0)
     with running(models, limits={"connections": 1}) as found, ExitStack() as held:
         host, port = found.url.removeprefix("http://").split(":")
         for count in (1, 2):
             held.enter_context(socket.create_connection((host, int(port))))
-            while len(found.connections) < count:
-                time.sleep(0.005)
+            wait_for(lambda count=count: len(found.connections) == count)  # type: ignore[misc]
         answer = raw(found, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 429 ")
         assert b"Retry-After: 1\r\n" in answer
         assert answer.endswith(b'{"error":"Slowdown: too many connections"}')
+        wait_for(lambda: len(found.connections) == 2)
+        monkeypatch.setattr(connections, "REFUSED_SECONDS", 0.2)
         assert raw(found) == b""  # one that asks nothing is closed
         held.close()
-        while len(found.connections) > 0:
-            time.sleep(0.005)
+        wait_for(lambda: not found.connections)
         assert found.translate(**GOOD).status_code == 200
 
 
@@ -157,6 +165,9 @@ class _Transport(asyncio.Transport):
     """A transport whose client reads when the test says so."""
 
     unread, aborted = 0, False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         assert high == 0
@@ -168,13 +179,27 @@ class _Transport(asyncio.Transport):
         self.aborted = True
 
 
-def test_a_client_that_reads_a_little_is_kept() -> None:
-    loop, transport = Mock(), _Transport()
+def connected(transport: _Transport, limits: LimitSettings, loop: Mock, state: ServerState) -> Any:
+    """A connection of a server with this state."""
     config = uvicorn.Config(Mock(), log_config=None, lifespan="off", ws="none")
     config.load()
-    kind = bounded_protocol(LimitSettings(send_seconds=7))
-    connection = kind(config=config, server_state=ServerState(), app_state={}, _loop=loop)
+    connection = bounded_protocol(limits)(config=config, server_state=state, app_state={}, _loop=loop)
     connection.connection_made(transport)
+    return connection
+
+
+def test_refused_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SPARE", 3)
+    transports, state, loop = [_Transport() for _ in range(12)], ServerState(), Mock()
+    for transport in transports:
+        connected(transport, LimitSettings(connections=2), loop, state)
+    assert [transport.aborted for transport in transports] == [False] * (2 + 3 + 3) + [True] * 4
+    assert loop.call_later.call_count == 2 + 3 + 3  # those that are cut need no timer
+
+
+def test_a_client_that_reads_a_little_is_kept() -> None:
+    loop, transport = Mock(), _Transport()
+    connection = connected(transport, LimitSettings(send_seconds=7), loop, ServerState())
     transport.unread = 100
     connection.pause_writing()
     for unread in (99, 50):
@@ -296,10 +321,8 @@ def test_a_client_that_goes_away_frees_its_place(models: ServedModels) -> None:
         host, port = found.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(head % len(body) + body)
-            while found.service.batcher.waiting != 3:
-                time.sleep(0.005)
-        while found.service.metrics.running:
-            time.sleep(0.005)
+            wait_for(lambda: found.service.batcher.waiting == 3)
+        wait_for(lambda: not found.service.metrics.running)
         assert found.service.batcher.waiting == 0
         assert found.logged(1)[-1]["status"] == 499
 
@@ -311,8 +334,7 @@ def test_the_queue_is_full(models: ServedModels) -> None:
         answers: list[int] = []
         first = threading.Thread(target=lambda: answers.append(found.translate(**GOOD).status_code))
         first.start()
-        while not found.service.batcher.waiting:
-            time.sleep(0.005)
+        wait_for(lambda: bool(found.service.batcher.waiting))
         refused = found.translate(**GOOD)
         assert (refused.status_code, refused.json()) == (429, {"error": "Slowdown: the queue is full"})
         assert int(refused.headers["retry-after"]) >= 1

@@ -11,7 +11,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from regard.serve.settings import LimitSettings
 
 SPARE = 100
-"""Connections beyond `limits.connections`: of clients that keep theirs open between requests."""
+"""Connections beyond `limits.connections`: of clients that keep theirs open between requests. As many more get a refusal.
+
+Those beyond both are cut at once: else each of them would be held for `REFUSED_SECONDS`, however many they are.
+"""
 REFUSED_SECONDS = 1.0
 """How long a connection beyond these waits for its request. An answer before it could be lost with the connection."""
 _REFUSAL = b'{"error":"Slowdown: too many connections"}'
@@ -34,8 +37,11 @@ def bounded_protocol(limits: LimitSettings) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            if len(self.connections) > limits.connections + SPARE:
-                self._refused = True
+            beyond = len(self.connections) - limits.connections
+            self._refused = beyond > SPARE
+            if beyond > 2 * SPARE:
+                transport.abort()
+            elif self._refused:
                 self._headers_end = self.loop.call_later(REFUSED_SECONDS, self._too_slow)
             else:
                 transport.set_write_buffer_limits(
