@@ -11,8 +11,9 @@ import pytest
 
 from regard.activity import activity
 from regard.documents.formats import DocumentFormat
+from regard.engine.ct2 import Ct2Search
 from regard.explain.table import VERB
-from regard.search.interruption import BetweenBatches, SearchStopped
+from regard.search.interruption import BetweenBatches, Interruption, SearchStopped
 from regard.search.options import SearchOptions
 from regard.serve import batching, regard_api, service
 from regard.serve.completing import Prompt, Wanted, choices
@@ -281,6 +282,34 @@ def test_an_explanation_ends_between_its_parts(every: Running, monkeypatch: pyte
         gone.set()
         assert ended.wait(20)
     assert parts == ["first"]
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_batches_of_ctranslate2_that_run_are_awaited_before_the_next_ones(patient: bool) -> None:
+    """Else one request after the other leaves some behind, which fill CTranslate2's queue while ours is empty."""
+
+    class Answer:
+        looks = 0
+
+        def done(self) -> bool:
+            self.looks += 1
+            return self.looks > 3
+
+    submitted: list[Answer] = []
+
+    def submit(batch: list[int]) -> Any:
+        submitted.append(Answer())
+        return batch, 1, [submitted[-1]]
+
+    def unwanted() -> bool:
+        return bool(submitted)
+
+    engine: Any = SimpleNamespace(_workers=2)
+    signal = BetweenBatches(unwanted) if patient else unwanted
+    with pytest.raises(SearchStopped):
+        list(Ct2Search._answers(engine, submit, iter([[0], [1], [2], [3], [4]]), Interruption(None, signal)))
+    assert len(submitted) == 1
+    assert all(answer.looks > 3 for answer in submitted) == patient
 
 
 def test_a_batch_of_ctranslate2_ends_between_its_own_batches(models: ServedModels) -> None:

@@ -10,7 +10,7 @@ sentence alone; the other sentences are searched again with their own limit.
 A time limit or a stop signal is looked at between the tokens of greedy search. A beam of CTranslate2 cannot be interrupted, so `FastPath`
 prefers torch for it. Where there is no torch, such calls take turns and are searched sentence by sentence. At the time limit the sentences
 that run are awaited; a stop signal leaves them behind, at most one more than there are workers. A signal that may wait for batches
-(`BetweenBatches`) changes no engine and no batch: those that run are left behind, and no further one is submitted.
+(`BetweenBatches`) changes no engine and no batch: no further one is submitted, and the call ends when those that run have ended.
 
 Shapes: k hypotheses.
 """
@@ -362,21 +362,25 @@ class Ct2Search:
             return
         running: deque[_Submitted] = deque()
         late = False
-        while True:
-            while len(running) <= self._workers and not late:
-                late = interruption.due()
-                batch = None if late else next(batches, None)
-                if batch is None:
-                    break
-                running.append(submit(batch))
-            if not running:
-                return
-            for answer in running[0][2]:
-                while not answer.done():
-                    interruption.due()  # a stop signal
+        try:
+            while True:
+                while len(running) <= self._workers and not late:
+                    late = interruption.due()
+                    if late or (batch := next(batches, None)) is None:
+                        break
+                    running.append(submit(batch))
+                if not running:
+                    return
+                for answer in running[0][2]:
+                    while not answer.done():
+                        interruption.due()  # a stop signal
+                        time.sleep(_LOOK_SECONDS)
+                yield running.popleft()
+                interruption.due()
+        finally:
+            if interruption.waits_for_batches:  # else those who stop one call after the other fill CTranslate2's queue
+                while any(not answer.done() for _, _, answers in running for answer in answers):
                     time.sleep(_LOOK_SECONDS)
-            yield running.popleft()
-            interruption.due()
 
     @cached_property
     def _mappable(self) -> bool:
