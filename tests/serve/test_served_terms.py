@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 from regard.errors import ConfigError, DataError
 from regard.search.options import SearchOptions
 from regard.serve.models import ServedModels
-from regard.serve.served_terms import glossary_files, owned_terms, terms_of_request
+from regard.serve.served_terms import RequestTerms, glossary_files, owned_terms, terms_of_request
 from regard.serve.settings import LimitSettings, ServeSettings
 from regard.tasks.translate.terms.glossary import Entry, Glossary, said
 from regard.tasks.translate.terms.guided import Terms
@@ -195,6 +197,40 @@ def test_a_text_beside_the_owners_terms_is_a_sentence_too(models: ServedModels) 
         assert translated(found, long).count("1") >= 600  # this route cuts it into sentences
 
 
+def test_only_a_line_feed_ends_a_line_of_a_glossary() -> None:
+    separators = "\u2028\x85\x0b\x1c"
+    found = terms_of_request(f"chat\ttom{separators}cat\r\n\r\nchien\thound\r\n", None, LimitSettings())
+    assert found is not None
+    assert [(entry.source, entry.targets, entry.line) for entry in found.entries] == [
+        ("chat", ("tom cat",), 1),
+        ("chien", ("hound",), 2),
+    ]
+
+
+def test_terms_of_a_request_are_made_in_a_thread(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+    plain_beside = RequestTerms.beside
+
+    def beside(self: RequestTerms, *given: Any) -> Terms:
+        threads.append(threading.current_thread().name)
+        return plain_beside(self, *given)
+
+    monkeypatch.setattr(RequestTerms, "beside", beside)
+    assert "tomcat" in translated(server, SENTENCE, glossary=GLOSSARY)
+    for model in ({}, {"model": "fr-en"}):
+        body = {"texts": [SENTENCE], "source": "fr", "target": "en", "protect": ["default"], **model}
+        assert server.post("/v1/regard/translate", json=body).status_code == 200
+    assert len(threads) == 3
+    assert "server" not in threads  # that of the event loop
+
+
+def test_terms_are_made_once_whoever_asks() -> None:
+    brought = RequestTerms(entries=(Entry("chat", ("tomcat",), 1),))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: brought.beside(None, ("fr", "en")), range(50)))
+    assert len(set(map(id, found))) == 1
+
+
 def test_an_expression_of_a_request_is_taken_to_the_letter(server: Running) -> None:
     hostile = "(a+)+$"
     found = translated(server, f"le chat {hostile} dort {'a' * 60}!", protect=[hostile])
@@ -235,12 +271,27 @@ def test_the_flags_of_glossaries(models: ServedModels, terms_file: Path, tmp_pat
 
 @pytest.mark.parametrize(
     ("pattern", "message"),
-    [("(a", "protect '(a': not a regular expression"), ("", "'' matches nothing; write a regular expression")],
+    [("(a", "protect '(a': not a regular expression"), ("", "protect '': matches nothing; write a regular expression")],
 )
 def test_a_wrong_pattern_is_refused_with_the_settings(pattern: str, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         ServeSettings.parse({"protect": [pattern]}, "serve.toml")
     assert message in str(refused.value)
+
+
+def test_the_patterns_of_owner_and_request_fit_together(server: Running) -> None:
+    patterns = [*map(str, range(30)), "0"]  # one twice
+    brought = [f"x{number}" for number in range(20)]
+    owned = with_terms(server.service.models, protect=patterns)
+    with running(owned, protect=patterns) as found:
+        assert translated(found, "x0 le chat x19 3", protect=brought).count("x19") == 1
+    with pytest.raises(ConfigError) as refused:
+        ServeSettings.parse({"protect": [*patterns, "30"]}, "serve.toml")
+    assert str(refused.value) == (
+        "serve.toml: protect has 31 patterns, and a request may bring limits.protect = 20: together at most 50; "
+        "set limits.protect = 19, or join patterns with |"
+    )
+    assert len(ServeSettings.parse({"protect": [*patterns, "30"], "limits": {"protect": 19}}).protect) == 31
 
 
 def test_terms_before_others() -> None:

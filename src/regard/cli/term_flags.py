@@ -33,13 +33,11 @@ def chosen_terms(protect: list[str] | None, glossary: str | None, translator: "T
     from regard.tasks.translate.terms.guided import Terms
     from regard.text.protected import Protection
 
-    if protect and "" in protect:
-        raise ConfigError("--protect '': matches nothing; write a regular expression, default or numbers")
     if glossary == "-":
         raise ConfigError("--glossary -: standard input holds the text; give a file")
     languages = translator.languages
     return Terms(
-        Protection(tuple(dict.fromkeys(protect))) if protect else None,
+        Protection.of(protect) if protect else None,
         None if glossary is None else Glossary.read(glossary, languages.source, languages.target),
     )
 

@@ -92,13 +92,14 @@ async def translate(request: Request, body: TranslateBody) -> JSONResponse:
         count(request, texts=len(body.texts), characters=sum(map(len, body.texts)), model=model.name)
         step = service.models_of(request).step(model.name, source, target)
         pivots = False
+        [step_terms] = await terms_of_steps([step], terms, body.texts)
         work = service.batcher.translate(
             step.translator,
             body.texts,
             options,
             prefixes=body.prefixes,
             phrases=body.phrases,
-            terms=terms_of_steps([step], terms, body.texts)[0],
+            terms=step_terms,
         )
         translations = await service.while_wanted(work, request)
     if body.alignment and pivots:

@@ -5,6 +5,7 @@ that takes forever. Those of the owner run with the time limit of `text/protecte
 """
 
 import re
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ LONGEST = 100
 """Characters of a term, a form or a protected string of a request."""
 MOST_FORMS = 10
 """Forms of a term of a request."""
+NO_TERMS: Mapping[Direction, Terms] = {}
+"""Of a server without glossaries and protected strings."""
 _PAIR = re.compile(r"([^\s=/\\-]{2,20}-[^\s=/\\]{2,20})=(.+)")
 _GIVE_PAIRS = 'give pairs of a term and its translation, as in [["chat", "tomcat"]]'
 
@@ -43,7 +46,7 @@ def glossary_files(given: Sequence[str]) -> dict[str, str]:
 
 def owned_terms(settings: ServeSettings, directions: Collection[Direction]) -> dict[Direction, Terms]:
     """The terms of each direction that models translate, as the settings say. Reads the files."""
-    protection = Protection(tuple(dict.fromkeys(settings.protect))) if settings.protect else None
+    protection = Protection.of(settings.protect) if settings.protect else None
     glossaries: dict[Direction, Glossary] = {}
     for pair, path in settings.glossary.items():
         direction = _direction(pair, path, list(dict.fromkeys(directions)))
@@ -80,19 +83,23 @@ class RequestTerms:
     patterns: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
     _made: dict[tuple[Direction, int], Terms] = field(default_factory=dict)
+    _making: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def beside(self, owned: Terms | None, direction: Direction) -> Terms | None:
-        """The terms of a direction: the request's before the server's. The same object each time, so that its texts share batches."""
+    def beside(self, owned: Terms | None, direction: Direction) -> Terms:
+        """The terms of a direction: the request's before the server's. The same object each time, so that its texts share batches.
+
+        The first call compiles patterns and takes tens of milliseconds: not in the event loop.
+        """
         key = direction, id(owned)
-        if key not in self._made:
-            protection, glossary = (owned.protection, owned.glossary) if owned else (None, None)
-            if self.patterns:
-                patterns = (*(protection.patterns if protection else ()), *self.patterns)
-                protection = Protection(tuple(dict.fromkeys(patterns)))
-            if self.entries:
-                glossary = Glossary(self.entries, *direction).before(glossary)
-            self._made[key] = Terms(protection, glossary)
-        return self._made[key]
+        with self._making:
+            if key not in self._made:
+                protection, glossary = (owned.protection, owned.glossary) if owned else (None, None)
+                if self.patterns:
+                    protection = Protection.of([*(protection.patterns if protection else ()), *self.patterns])
+                if self.entries:
+                    glossary = Glossary(self.entries, *direction).before(glossary)
+                self._made[key] = Terms(protection, glossary)
+            return self._made[key]
 
 
 def check_lengths(texts: Sequence[str]) -> None:
@@ -133,7 +140,8 @@ def _patterns(given: Any, most: int) -> tuple[str, ...]:
 def _entries(given: Any, most: int) -> tuple[Entry, ...]:
     """The terms that a request brings."""
     if isinstance(given, str):
-        given = [line for line in given.splitlines() if line.strip() and not line.startswith("#")]
+        lines = (line.rstrip("\r") for line in given.split("\n"))
+        given = [line for line in lines if line.strip() and not line.startswith("#")]
     entries = []
     for number, pair in enumerate(_listed(given, "glossary", _GIVE_PAIRS, most)):
         place = f"glossary[{number}]"
@@ -172,7 +180,3 @@ def _listed(given: Any, name: str, fix: str, most: int) -> Sequence[Any]:
 def _check_length(text: str, place: str) -> None:
     if len(text) > LONGEST:
         raise RequestError(f"{place}: {text[:20]!r} .. has {len(text)} characters; at most {LONGEST} are allowed")
-
-
-NO_TERMS: Mapping[Direction, Terms] = {}
-"""Of a server without glossaries and protected strings."""

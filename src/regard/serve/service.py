@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from regard.errors import shown
@@ -166,7 +167,7 @@ class Service:
         patient: wait for room in the queue, see `Batcher.translate`. stopped: ends the search.
         """
         steps, cache = self.route(source, target, request).steps, self._cache
-        step_terms = terms_of_steps(steps, terms, texts)
+        step_terms = await terms_of_steps(steps, terms, texts)
         plain = not (prefixes or phrases or terms)
         cached = cache.found(steps, options, texts) if plain else [None] * len(texts)
         missing = [place for place, translation in enumerate(cached) if translation is None]
@@ -311,8 +312,10 @@ class Service:
             raise RequestError(f"Invalid request: request ({inputs}) exceeds {name} limit ({most})")
 
 
-def terms_of_steps(steps: Sequence[Step], terms: RequestTerms | None, texts: Sequence[str]) -> list[Terms | None]:
-    """The terms of each step of a way: the server's, and those that a request brings."""
+async def terms_of_steps(
+    steps: Sequence[Step], terms: RequestTerms | None, texts: Sequence[str]
+) -> Sequence[Terms | None]:
+    """The terms of each step of a way: the server's, and those that a request brings, which are made in a thread."""
     if terms is not None or any(step.terms for step in steps):
         check_lengths(texts)
     if terms is None:
@@ -320,7 +323,7 @@ def terms_of_steps(steps: Sequence[Step], terms: RequestTerms | None, texts: Seq
     if terms.entries and len(steps) > 1:
         through = f"{steps[0].source} to {steps[-1].target} goes through {steps[0].target}"
         raise RequestError(f"glossary: {through}, where no term can be followed; leave it out")
-    return [terms.beside(step.terms, (step.source, step.target)) for step in steps]
+    return await run_in_threadpool(lambda: [terms.beside(step.terms, (step.source, step.target)) for step in steps])
 
 
 def count(request: Request, **values: Any) -> None:

@@ -165,15 +165,18 @@ class ServeSettings(Settings):
     @field_validator("protect")
     @classmethod
     def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        if "" in patterns:
-            raise ValueError("'' matches nothing; write a regular expression, default or numbers")
-        Protection(tuple(dict.fromkeys(patterns)))  # refuses a wrong one
-        return patterns
+        return Protection.of(patterns).patterns  # refuses a wrong one
 
     @model_validator(mode="after")
     def _within_limits(self) -> "ServeSettings":
         if self.beam > self.limits.beam:
             raise ValueError(f"beam = {self.beam}: above limits.beam = {self.limits.beam}; raise that")
+        own, brought = len(self.protect), self.limits.protect
+        if own and own + brought > MOST_PATTERNS:
+            raise ValueError(
+                f"protect has {own} patterns, and a request may bring limits.protect = {brought}: together at most "
+                f"{MOST_PATTERNS}; set limits.protect = {MOST_PATTERNS - own}, or join patterns with |"
+            )
         return self
 
     def search(self, alternatives: int = 0) -> SearchOptions:

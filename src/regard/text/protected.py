@@ -64,6 +64,14 @@ class Protection:
             raise ConfigError(f"{len(self.patterns)} patterns of what to protect: give at most {MOST_PATTERNS}")
         _ = self._own  # refuses invalid ones
 
+    @staticmethod
+    def of(patterns: Iterable[str]) -> "Protection":
+        """The protection of patterns that a user lists, each once. An empty one is refused."""
+        distinct = tuple(dict.fromkeys(patterns))
+        if "" in distinct:
+            raise ConfigError("protect '': matches nothing; write a regular expression, default or numbers")
+        return Protection(distinct)
+
     @cached_property
     def _own(self) -> "list[regex.Pattern[str]]":
         return [_compiled(pattern) for pattern in self.patterns if pattern not in (DEFAULT, NUMBERS)]
