@@ -100,17 +100,16 @@ class Batcher:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Translation]] = loop.create_future()
         job = Job(
-            model,
-            texts,
-            options,
-            prefixes,
-            phrases,
-            cancelled or _never,
-            loop,
-            future,
-            time.monotonic(),
-            terms,
-            characters=sum(map(len, texts)),
+            model=model,
+            texts=texts,
+            options=options,
+            prefixes=prefixes,
+            phrases=phrases,
+            cancelled=cancelled or _never,
+            loop=loop,
+            future=future,
+            arrived=time.monotonic(),
+            terms=terms,
         )
         while (refusal := self._enter(job)) is not None:
             if not patient or isinstance(refusal, UnavailableError):

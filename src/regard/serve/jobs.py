@@ -36,10 +36,13 @@ class Job:
     error: BaseException | None = None
     dead: bool = False
     """Nobody waits for it."""
-    order: Sequence[int] = ()
+    order: Sequence[int] = field(init=False)
     """The places of its texts, in the order in which workers take them."""
+    characters: int = field(init=False)
+    """The characters of texts that no worker has taken."""
 
     def __post_init__(self) -> None:
+        self.characters = sum(map(len, self.texts))
         places = range(len(self.texts))
         self.order = places if self.alone else sorted(places, key=lambda place: -len(self.texts[place]))
 
@@ -48,9 +51,6 @@ class Job:
         """Whether its answers would depend on the other texts of its batch."""
         options = self.options
         return options.draws or options.shortlist or options.time_limit is not None
-
-    characters: int = 0
-    """The characters of texts that no worker has taken."""
 
     def fits(self, other: "Job") -> bool:
         """Whether both may share a batch."""
