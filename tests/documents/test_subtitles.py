@@ -5,6 +5,7 @@ import re
 import pytest
 
 from documents.translators import Said, capitals, reversed_words, same
+from regard.documents import subtitles
 from regard.documents.lines import balanced, wrapped
 from regard.documents.markup import Segment
 from regard.documents.subtitles import read_srt
@@ -134,3 +135,25 @@ def test_a_dash_beside_what_is_escaped() -> None:
     content = b"WEBVTT\n\n00:01.000 --> 00:02.500\n- Toi &amp; moi.\n- Non.\n"
     result = translate_document(content, "vtt", capitals)
     assert result == b"WEBVTT\n\n00:01.000 --> 00:02.500\n- TOI &amp; MOI.\n- NON.\n"
+
+
+class Line(tuple[int, int]):
+    """From .. up to of a line, which counts how often it is compared with another."""
+
+    __slots__ = ()
+    compared = 0
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Line.compared += 1
+        return tuple.__eq__(self, other)
+
+
+def test_a_cue_of_many_dashes_is_read_once() -> None:
+    """Looking for each line among all of them would be 2 * 10 ** 6 comparisons."""
+    text = "- a\n" * 2_000
+    lines = [Line((place, place + 3)) for place in range(0, len(text), 4)]
+    assert subtitles._speeches(text, lines) == [tuple(line) for line in lines]
+    assert Line.compared <= 3 * len(lines)  # one by the line above
+    head = "1\n00:00:01,000 --> 00:00:02,000\n"
+    assert [segment.text for segment in read_srt((head + text).encode()).segments()] == ["a"] * 2_000

@@ -8,6 +8,7 @@ Numbers, time codes, settings of cues, styles and notes are not touched. The tex
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape, unescape
+from itertools import pairwise
 
 from regard.documents.lines import balanced
 from regard.documents.markup import Segment
@@ -76,11 +77,10 @@ def _speeches(text: str, lines: Sequence[tuple[int, int]]) -> list[tuple[int, in
     """From .. up to of what each person says: a dash begins each, and its further lines have none. Without a first dash, the whole cue."""
     if not lines:
         return []
-    begins = [line for line in lines if _SPEAKER.match(text, *line)]
-    if begins[:1] != [lines[0]]:
+    begins = [number for number, line in enumerate(lines) if _SPEAKER.match(text, *line)]
+    if begins[:1] != [0]:
         return [(lines[0][0], lines[-1][1])]
-    following = [*(lines.index(line) for line in begins[1:]), len(lines)]
-    return [(begin[0], lines[after - 1][1]) for begin, after in zip(begins, following, strict=True)]
+    return [(lines[begin][0], lines[after - 1][1]) for begin, after in pairwise([*begins, len(lines)])]
 
 
 def _without_dashes(tokens: Iterable[Token]) -> Iterator[Token]:
