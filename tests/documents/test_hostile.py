@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from documents.translators import random_words, same
+from documents.translators import capitals, random_words, same
 from regard.documents import docx, html
 from regard.documents.formats import FORMATS
 from regard.documents.translate import Translate, translate_document
@@ -140,3 +140,29 @@ def test_a_page_of_too_many_tags_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(html, "MOST_TOKENS", 10)
     assert outcome(b"<b>" * 10, "html") == b"<b>" * 10
     assert outcome(b"<b>" * 11, "html") == "a.x: a page has at most 10 tags, texts and comments; split it"
+
+
+def test_more_namespaces_than_a_document_needs_are_refused() -> None:
+    """Each copied element would declare all of them."""
+    names = " ".join(f'xmlns:a{number}="u{number}"' for number in range(501))
+    assert outcome(f'<xliff version="1.2" {names}/>'.encode(), "xliff") == (
+        "a.x: more than 500 namespaces at a place; export it again"
+    )
+    apart = '<file xmlns:a="u"/>' * 501
+    assert isinstance(outcome(f'<xliff version="1.2">{apart}</xliff>'.encode(), "xliff"), bytes)
+
+
+def test_a_style_is_looked_at_once_and_its_copies_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of many texts has one style, which the translation has as often as there are texts."""
+    looked = []
+    key = docx._key
+    monkeypatch.setattr(docx, "_key", lambda style: looked.append(style) or key(style))
+    run = b"<w:r><w:rPr>%b</w:rPr>%b</w:r>" % (b"<w:b/>" * 50, b"<w:t>mot</w:t><w:br/>" * 50)
+    content = zipped(**{"word__document.xml": WORD % (b"<w:p>%b</w:p>" % run)})
+    assert isinstance(outcome(content, "docx", capitals), bytes)
+    assert len(looked) == 1
+    monkeypatch.setattr(docx, "MOST_STYLES", 50 * len(key(looked[0])))  # there are 50 texts and 50 breaks
+    assert outcome(content, "docx", capitals) == (
+        f"a.x: the styles of its translation have more than {docx.MOST_STYLES:,} bytes; split the document"
+    )
+    assert outcome(content, "docx") == content

@@ -1,6 +1,7 @@
 """Markdown: code, addresses and structure stay, and the parser sees the same blocks and tags."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from markdown_it import MarkdownIt
 from documents.translators import capitals, random_words, reversed_words, same
 from regard.documents import markdown
 from regard.documents.formats import FORMATS
+from regard.documents.markup import Segment
+from regard.documents.patched import Encoding
 from regard.documents.translate import translate_document
 
 PAGE = """---
@@ -199,3 +202,35 @@ def test_a_hard_break_ends_a_text_and_stays(mark: str) -> None:
     assert [segment.text for segment in document.segments()] == ["les roses dorment", "les chats aussi"]
     written = translate_document(page.encode(), "md", capitals).decode()
     assert written == f"LES ROSES **DORMENT**{mark}\nLES CHATS AUSSI\n"
+
+
+def test_lines_that_end_as_those_of_old_systems() -> None:
+    """A further line begins as the last one does, not with all of the document."""
+    content = b"Titre\r\r> le chat noir\r> dort ici.\r\rfin\r"
+    assert translate_document(content, "md", same) == content
+    expected = content.replace(b"le chat noir", b"LE CHAT NOIR").replace(b"dort ici", b"DORT ICI")
+    assert translate_document(content, "md", capitals) == expected.replace(b"Titre", b"TITRE").replace(b"fin", b"FIN")
+
+
+class Text(str):
+    """A text in which nothing is looked for from its end: that takes time with the product of both lengths."""
+
+    __slots__ = ()
+
+    def rfind(self, *_: object) -> int:
+        raise AssertionError
+
+
+def test_a_heading_between_marks_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "decoded", lambda content, name: (Text(content.decode()), Encoding()))
+    content = b"# # b ##b## ########\n\n- - a - b\n"
+    document = markdown.read(content)
+    assert [segment.text for segment in document.segments()] == ["# b ##b##", "a - b"]
+    assert document.write([Segment("c"), None]) == b"# c ########\n\n- - a - b\n"
+
+
+def test_emphasis_of_nothing_in_emphasis_of_nothing_is_left_out() -> None:
+    document = markdown.read(b"***un*** [*deux **trois***](x)")
+    [segment] = document.segments()
+    nothing = Segment("mot", tuple(replace(span, start=3, end=3) for span in segment.spans))
+    assert document.write([nothing]) == b"mot[](x)"

@@ -4,6 +4,7 @@ import pytest
 from lxml import etree
 
 from documents.translators import capitals, random_words, reversed_words, same
+from regard.documents import xliff
 from regard.documents.translate import translate_document
 from regard.errors import DocumentError
 
@@ -84,3 +85,10 @@ def test_every_inline_element_is_there_once(text: str, translate) -> None:
 def test_what_is_refused(text: str, message: str) -> None:
     with pytest.raises(DocumentError, match=message):
         translate_document(text.encode(), "xliff", same, name="x.xlf")
+
+
+def test_a_unit_has_one_source() -> None:
+    """Looking at all children for each of many sources would take time with their square."""
+    unit = "<trans-unit><note/><source>un</source>%s</trans-unit>" % ("<source>deux</source><note/>" * 3)
+    content = f'<xliff version="1.2"><file><body>{unit * 2}</body></file></xliff>'.encode()
+    assert [segment.text for segment in xliff.read(content).segments()] == ["un", "un"]

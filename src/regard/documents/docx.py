@@ -24,6 +24,8 @@ from regard.zips import ZipKind, zip_of_bytes
 KIND = ZipKind("a Word document", DocumentError, times=200, free_bytes=8 << 20)
 MOST_BYTES = 32 << 20
 """Of all parts with text, unpacked."""
+MOST_STYLES = 128 << 20
+"""Bytes of styles that a translation writes. Each of its runs has a copy of a style, which a small file can make large."""
 BODY = "word/document.xml"
 _PARTS = ("word/document", "word/header", "word/footer", "word/footnotes", "word/endnotes")
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -37,22 +39,47 @@ _BREAKS = frozenset({"br", "cr", "tab", "ptab"})
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
+class _Styles:
+    """The styles of a document: a key of each, made once, and how many bytes of them were written."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._written = name, 0
+        self._keys = dict["etree._Element", bytes]()
+
+    def key(self, style: "etree._Element | None") -> bytes:
+        """A key that tells one style from another."""
+        if style is None:
+            return b"plain"
+        if style not in self._keys:
+            self._keys[style] = _key(style)
+        return self._keys[style]
+
+    def copy(self, style: "etree._Element") -> "etree._Element":
+        """A copy to write."""
+        self._written += len(self.key(style))
+        if self._written > MOST_STYLES:
+            raise DocumentError(
+                f"{self._name}: the styles of its translation have more than {MOST_STYLES:,} bytes; split the document"
+            )
+        return deepcopy(style)
+
+
 class _Paragraph:
     """A paragraph as tokens. The most frequent style of its letters is no tag."""
 
-    __slots__ = ("_usual", "_usual_key", "_w", "element", "parts", "runs")
+    __slots__ = ("_styles", "_usual", "_usual_key", "_w", "element", "parts", "runs")
 
-    def __init__(self, element: "etree._Element") -> None:
-        self.element = element
+    def __init__(self, element: "etree._Element", styles: _Styles) -> None:
+        self.element, self._styles = element, styles
         space = etree.QName(element).namespace
         self._w = f"{{{space}}}"
         parts = list(self._parts_of(element))
         letters = Counter[bytes]()
         for part in parts:
             if part.token.kind == "text":
-                letters[_key(part.style)] += sum(map(str.isalpha, part.token.text))
+                letters[styles.key(part.style)] += sum(map(str.isalpha, part.token.text))
         self._usual_key = max(letters, key=letters.__getitem__, default=b"")
-        self._usual = next((part.style for part in parts if _key(part.style) == self._usual_key), None)
+        self._usual = next((part.style for part in parts if styles.key(part.style) == self._usual_key), None)
         self.parts = self._with_styles(parts)
         self.runs: list[Run] = list(runs([part.token for part in self.parts]))
 
@@ -94,7 +121,7 @@ class _Paragraph:
         """The tokens with a tag around texts of the same unusual style. An object or link between two of them ends it."""
         results, current = list[Part](), b""
         for part in parts:
-            key = _key(part.style) if part.token.kind == "text" else b""
+            key = self._styles.key(part.style) if part.token.kind == "text" else b""
             key = b"" if key == self._usual_key else key
             if key != current:
                 if current:
@@ -113,14 +140,14 @@ class _Paragraph:
         for child in list(self.element):
             self.element.remove(child)
         self.element.extend(kept)
-        write_parts(self.parts, self.runs, translations, _Writer(self.element, self._w, self._usual))
+        write_parts(self.parts, self.runs, translations, _Writer(self.element, self._w, self._usual, self._styles))
 
 
 class _Writer:
     """Appends runs to a paragraph."""
 
-    def __init__(self, paragraph: "etree._Element", w: str, usual: "etree._Element | None") -> None:
-        self._stack, self._w = [paragraph], w
+    def __init__(self, paragraph: "etree._Element", w: str, usual: "etree._Element | None", styles: _Styles) -> None:
+        self._stack, self._w, self._known = [paragraph], w, styles
         self._styles = [usual]
 
     def text(self, text: str) -> None:
@@ -135,7 +162,7 @@ class _Writer:
     def _run(self, style: "etree._Element | None") -> "etree._Element":
         run = etree.SubElement(self._stack[-1], f"{self._w}r")
         if style is not None:
-            run.append(deepcopy(style))
+            run.append(self._known.copy(style))
         return run
 
     def add(self, part: Part) -> None:
@@ -185,12 +212,10 @@ def _is_of_run(element: "etree._Element") -> bool:
     return local_name(element) not in _OF_PARAGRAPH
 
 
-def _key(style: "etree._Element | None") -> bytes:
-    """A key that tells one style from another. Marks of languages and of the spelling checker are no part of it."""
-    if style is None:
-        return b"plain"
+def _key(style: "etree._Element") -> bytes:
+    """The content of a style without marks of languages and of the spelling checker."""
     own = [child for child in style if local_name(child) not in ("lang", "noProof")]
-    return b"".join(etree.tostring(child, method="c14n", with_tail=False) for child in own) or b"plain"
+    return b"".join(etree.tostring(child, method="c14n", exclusive=True, with_tail=False) for child in own) or b"plain"
 
 
 class DocxDocument:
@@ -199,6 +224,7 @@ class DocxDocument:
     def __init__(self, content: bytes, name: str) -> None:
         self._content, self._name = content, name
         size, left = 0, MOST_ELEMENTS
+        styles = _Styles(name)
         self._trees = dict[str, tuple[etree._ElementTree, bytes, list[_Paragraph]]]()
         with zip_of_bytes(content, Path(name), KIND) as archive:
             names = [entry.filename for entry in archive.entries]
@@ -213,7 +239,7 @@ class DocxDocument:
                 text = b"".join(archive.chunks(part))
                 tree = parse(text, f"{name}: {part}", left)
                 left -= elements_of(text)
-                self._trees[part] = tree, text, [_Paragraph(element) for element in _paragraphs(tree)]
+                self._trees[part] = tree, text, [_Paragraph(element, styles) for element in _paragraphs(tree)]
 
     def segments(self) -> list[Segment]:
         """The texts to translate."""

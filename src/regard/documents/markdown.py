@@ -70,7 +70,14 @@ def read(content: bytes, name: str = "document") -> TextDocument:
             continue
         if in_table:
             cell = block.map[0], ranges[0][1] - lines[block.map[0]][0]
-        slots.extend(_slots(text, block, ranges, environment["ends"], end_of_line, in_table=in_table, labels=labels))
+        last_line = lines[block.map[0] + len(ranges) - 1][0]
+        own = _slots(
+            *(text, block, ranges, environment["ends"], end_of_line),
+            last_line=last_line,
+            in_table=in_table,
+            labels=labels,
+        )
+        slots.extend(own)
     return TextDocument(text, encoding, slots)
 
 
@@ -146,9 +153,13 @@ def _lines_of(
         return None
     for number, part in enumerate(content):
         first, last = lines[block.map[0] + number]
-        place = (
-            text.find(part, first + start, last) if start or "|" in text[first:last] else text.rfind(part, first, last)
-        )
+        if start or "|" in text[first:last]:
+            place = text.find(part, first + start, last)
+        elif text.endswith(part, first, last):
+            place = last - len(part)
+        else:  # as `rfind`, whose time is that of both lengths multiplied
+            found = text[first:last][::-1].find(part[::-1])
+            place = found if found < 0 else last - found - len(part)
         if place < 0:
             return None
         ranges.append((place, place + len(part)))
@@ -162,10 +173,11 @@ def _slots(
     ends: dict[tuple[str, int], int],
     end_of_line: str,
     *,
+    last_line: int,
     in_table: bool,
     labels: Collection[str],
 ) -> Iterator[Slot]:
-    """The block as one slot for each of its runs."""
+    """The block as one slot for each of its runs. last_line: where its last line begins in the file."""
     spelled = _tokens(block, ends)
     if spelled is None:
         return
@@ -178,13 +190,10 @@ def _slots(
         line = bisect_right(starts, place, 0, len(ranges)) - 1
         return ranges[line][0] + place - starts[line]
 
-    line_starts = [text.rfind("\n", 0, first) + 1 for first, _ in ranges]
-    # a further line begins as the second does, or under the text of the first
-    prefix = (
-        text[line_starts[-1] : ranges[-1][0]]
-        if len(ranges) > 1
-        else re.sub(r"[^\s>]", " ", text[line_starts[0] : ranges[0][0]])
-    )
+    # a further line begins as the last does, or under the text of the only one; a cell of a table has one line
+    prefix = text[last_line : ranges[-1][0]] if len(ranges) > 1 else ""
+    if len(ranges) == 1 and not in_table:
+        prefix = re.sub(r"[^\s>]", " ", text[last_line : ranges[0][0]])
     width = max(last - first for first, last in ranges)
     for run in runs(tokens):
         first, last = places[run.first], places[run.last]
@@ -248,17 +257,13 @@ def _with_escapes(text: str) -> str:
 
 def _with_words(segment: Segment, tokens: list[Token]) -> "tuple[Any, ...]":
     """The tags without emphasis of nothing, which Markdown cannot write."""
-    dropped = {
-        span.tag: span.parent
-        for span in segment.spans
-        if not span.empty and span.start == span.end and tokens[span.tag].name in _EMPHASIS
-    }
+    dropped = dict[int | None, int | None]()  # each with the kept tag around it; an outer tag comes first
     kept = []
     for span in segment.spans:
-        parent = span.parent
-        while parent in dropped:
-            parent = dropped[parent]
-        if span.tag not in dropped:
+        parent = dropped.get(span.parent, span.parent)
+        if not span.empty and span.start == span.end and tokens[span.tag].name in _EMPHASIS:
+            dropped[span.tag] = parent
+        else:
             kept.append(replace(span, parent=parent))
     return tuple(kept)
 

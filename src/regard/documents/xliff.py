@@ -62,8 +62,9 @@ class _Writer:
 
     def text(self, text: str) -> None:
         inside = self._stack[-1]
-        if len(inside):
-            inside[-1].tail = (inside[-1].tail or "") + text
+        last = next(inside.iterchildren(reversed=True), None)  # `len` would count all children
+        if last is not None:
+            last.tail = (last.tail or "") + text
         else:
             inside.text = (inside.text or "") + text
 
@@ -121,6 +122,8 @@ def _is_wanted(source: "etree._Element") -> bool:
     parent = source.getparent()
     if local_name(source) != "source" or parent is None or local_name(parent) not in ("trans-unit", "segment"):
         return False
+    if any(local_name(other) == "source" for other in source.itersiblings(preceding=True)):
+        return False  # a unit has one source
     for element in (parent, *parent.iterancestors()):
         wanted = element.get("translate")
         if wanted == "no":

@@ -9,6 +9,8 @@ from regard.errors import DocumentError
 
 DEEPEST = 200
 """Elements inside of each other."""
+MOST_NAMESPACES = 500
+"""Declarations of namespaces that count at a place: each element that is copied has all of them."""
 MOST_ELEMENTS = 500_000
 """Elements and attributes of a document: in memory each takes some 200 bytes, with five bytes in the file."""
 _ATTRIBUTE = re.compile(rb"""=\s*+["']""")
@@ -33,11 +35,16 @@ def parse(content: bytes, name: str, most: int = MOST_ELEMENTS) -> "etree._Eleme
     except etree.XMLSyntaxError as error:
         line = error.lineno or 1
         raise DocumentError(f"{name}:{line}: not well-formed XML: {error.msg}; export it again") from None
-    depth = 0
-    for event, _ in etree.iterwalk(root, events=("start", "end")):
-        depth += 1 if event == "start" else -1
+    depth = namespaces = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end", "start-ns", "end-ns")):
+        if event in ("start", "end"):
+            depth += 1 if event == "start" else -1
+        else:
+            namespaces += 1 if event == "start-ns" else -1
         if depth > DEEPEST:
             raise DocumentError(f"{name}: elements nest more than {DEEPEST} deep; export it again")
+        if namespaces > MOST_NAMESPACES:
+            raise DocumentError(f"{name}: more than {MOST_NAMESPACES} namespaces at a place; export it again")
     return root.getroottree()
 
 
