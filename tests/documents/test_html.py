@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from documents.translators import capitals, random_words, reversed_words, same
+from regard.documents import html
 from regard.documents.formats import FORMATS
 from regard.documents.html_tokens import html_tokens
 from regard.documents.translate import translate_document
@@ -172,3 +173,32 @@ def test_a_line_break_ends_a_text_unless_the_sentence_goes_on(page: str, seen: l
     document = FORMATS["html"].read(page.encode())
     assert [segment.text for segment in document.segments()] == seen
     assert translated(page, same) == page
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        ("<p>Le <b>chat<br>Noir</b> dort</p>", ["Le chat Noir dort"]),
+        ("<p><b>Nom<br>Adresse</b> ici</p>", ["Nom Adresse ici"]),
+        ("<p>Le <i><b>chat<br>Noir</b></i></p>", ["Le chat Noir"]),
+        ("<p><i><b>Rue du Lac 5<br>75001 Paris</b></i></p>", ["Rue du Lac 5", "75001 Paris"]),
+        ("<p>Ici<br><b>Rue du Lac 5<br>75001 Paris</b>.</p>", ["Ici", "Rue du Lac 5", "75001 Paris"]),
+        ("<p>Le <b>chat</b><br>Noir <b>ici</b></p>", ["Le chat", "Noir ici"]),
+        ("<p>Le <b>chat<br>Noir<p>Ici</b> dort", ["Le", "chat", "Noir", "Ici", "dort"]),
+    ],
+)
+def test_a_line_break_in_a_tag_within_a_sentence_does_not_cut_it(page: str, seen: list[str]) -> None:
+    document = FORMATS["html"].read(page.encode())
+    assert [segment.text for segment in document.segments()] == seen
+    assert translated(page, same) == page
+    assert translated(page).replace("<br> ", "<br>").lower() == page.lower()
+
+
+def test_a_tag_of_many_attributes_is_written_once() -> None:
+    """Together the parts are the tag: writing all of it for each attribute would be 10 ** 7 characters."""
+    page = "<p " + 'title="a" alt=b ' * 1_000 + "c>"
+    document = html.read(page.encode())
+    own = [(slot, slot.segment) for slot in document._attributes]
+    parts = list(html._with_values(page, own))
+    assert len(parts) == 2 * len(own) + 1 == 4_001
+    assert translated(page) == "<p " + 'title="A" alt="B" ' * 1_000 + "c>"

@@ -6,9 +6,9 @@ attribute but `alt`, `title`, `placeholder` and `aria-label`.
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape, unescape
-from itertools import islice
+from itertools import groupby, islice
 
 from regard.documents.html_tokens import HtmlToken, attributes, html_tokens
 from regard.documents.markup import Segment, SegmentBuilder
@@ -59,11 +59,9 @@ class HtmlDocument:
         """The page with a translation for each segment; None leaves it as it is."""
         texts, values = translations[: len(self._runs)], translations[len(self._runs) :]
         tokens = [Token(token.raw, token.kind) for token in self._tokens]
-        # from the last attribute of a tag to its first, so that places stay right
-        for slot, value in reversed([*zip(self._attributes, values, strict=True)]):
-            if value is not None:
-                raw = tokens[slot.token].raw
-                tokens[slot.token].raw = raw[: slot.start] + slot.write(value) + raw[slot.end :]
+        changed = [pair for pair in zip(self._attributes, values, strict=True) if pair[1] is not None]
+        for number, own in groupby(changed, key=lambda pair: pair[0].token):
+            tokens[number].raw = "".join(_with_values(tokens[number].raw, own))
         parts, place = list[str](), 0
         for run, text in zip(self._runs, texts, strict=True):
             if text is not None:
@@ -83,6 +81,17 @@ class _AttributeSlot:
     def write(self, segment: Segment) -> str:
         value = escape(segment.text, quote=True)
         return value if self._quote else f'"{value}"'
+
+
+def _with_values(raw: str, changed: Iterable[tuple[_AttributeSlot, Segment | None]]) -> Iterator[str]:
+    """The parts of a tag with other values of its attributes, in order."""
+    place = 0
+    for slot, value in changed:
+        if value is not None:
+            yield raw[place : slot.start]
+            yield slot.write(value)
+            place = slot.end
+    yield raw[place:]
 
 
 def read(content: bytes, name: str = "document") -> HtmlDocument:

@@ -4,7 +4,7 @@ A tag without its partner in the run breaks it, so that it stays where it is. Th
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,8 +68,11 @@ def runs(tokens: Sequence[Token]) -> Iterator[Run]:
 
 
 def _ends_of_texts(tokens: Sequence[Token]) -> set[int]:
-    """The line breaks that end a text: all but those behind which the next letter of the text is a small one."""
-    ends, goes_on = set[int](), False
+    """The line breaks that end a text.
+
+    Others do not: the next letter of the text is a small one, or the break is in a tag that has a part of its sentence only.
+    """
+    ends, goes_on, within = set[int](), False, _within_sentences(tokens)
     for place in range(len(tokens) - 1, -1, -1):
         token = tokens[place]
         text = token.text.strip(WHITE) if token.kind == "text" else ""
@@ -77,11 +80,48 @@ def _ends_of_texts(tokens: Sequence[Token]) -> set[int]:
             goes_on = False
         elif text:
             goes_on = text[0].islower()
+        elif place in within:
+            continue
         elif token.separates and not goes_on:
             ends.add(place)
         elif token.separates:  # of two breaks the first one ends a text
             goes_on = False
     return ends
+
+
+def _within_sentences(tokens: Sequence[Token]) -> set[int]:
+    """The line breaks inside of a tag with words beside it: an end there would part these words from theirs in the tag."""
+    if not any(token.separates for token in tokens):
+        return set()
+    before, after = (
+        _with_words_before(tokens, range(len(tokens))),
+        _with_words_before(tokens, reversed(range(len(tokens)))),
+    )
+    found, start = set[int](), 0
+    for place in range(len(tokens) + 1):
+        if place == len(tokens) or tokens[place].kind == "break":
+            closing, _ = _partners(tokens, start, place)
+            beside = {one: other for one, other in closing.items() if one in before or other in after}
+            least = start
+            for one, other in sorted(beside.items()):
+                found.update(number for number in range(max(one, least), other) if tokens[number].separates)
+                least = max(least, other)
+            start = place + 1
+    return found
+
+
+def _with_words_before(tokens: Sequence[Token], places: Iterable[int]) -> set[int]:
+    """The tags that have words before them, in an order of reading, and no line break or other break between."""
+    found, words = set[int](), False
+    for place in places:
+        token = tokens[place]
+        if token.kind == "break" or token.separates:
+            words = False
+        elif token.kind == "text":
+            words = words or any(map(str.isalnum, token.text))
+        elif words and token.kind != "empty":
+            found.add(place)
+    return found
 
 
 def _whole_runs(tokens: Sequence[Token], first: int, last: int) -> Iterator[Run]:
