@@ -1,6 +1,7 @@
 """The load of `serving.py`: requests for translations to one server, on a schedule or from clients that ask again and again.
 
-A request without an answer in time (`GIVEN_UP`, for lists `LISTS_GIVEN_UP` seconds), or whose connection failed, is lost.
+A request without an answer in time (`GIVEN_UP`, for lists `LISTS_GIVEN_UP` seconds), or whose connection failed, is
+lost. So is one whose answer has no Content-Length.
 """
 
 import asyncio
@@ -80,7 +81,7 @@ class Client:
         try:
             async with asyncio.timeout(self._given_up):
                 return await self._ask(texts)
-        except (OSError, asyncio.IncompleteReadError, StopIteration, TimeoutError):
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
             self.close()
             return LOST
 
@@ -93,7 +94,9 @@ class Client:
         reader, writer = self._streams
         writer.write(head.encode() + body)
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
-        length = next(int(line.partition(":")[2]) for line in lines if line.startswith("content-length:"))
+        length = next((int(line.partition(":")[2]) for line in lines if line.startswith("content-length:")), None)
+        if length is None:
+            raise OSError(f"{lines[0]}: an answer without Content-Length")
         self.body = await reader.readexactly(length)
         if "connection: close" in lines:
             self.close()
