@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from regard.interop.languages import language_name
+from regard.serve import served_terms
 from regard.serve.admission import admit, service_of
 from regard.serve.errors import NotFoundError
 from regard.serve.queued_documents import suffixes
@@ -46,6 +47,8 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         "charLimit": service.settings.limits.characters,
         "filesTranslation": bool(sources),
         "frontendTimeout": 500,
+        "glossaryCharacters": served_terms.LONGEST,
+        "glossaryForms": served_terms.MOST_FORMS,
         "glossaryLimit": service.settings.limits.glossary,
         "keyRequired": service.keys.needed,
         "language": {
