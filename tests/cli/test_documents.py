@@ -133,3 +133,21 @@ def test_where_nothing_can_be_written_is_known_before_the_work(
     with pytest.raises(DiskError, match=r"out\.txt: not permitted to write here; choose another place"):
         OpenedDocument(str(page), str(tmp_path / "out.txt"), "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.txt"]
+
+
+def test_a_file_in_other_languages_than_the_model_is_refused(home: Path) -> None:
+    random_bundle(home / "named", languages={"source": "fr", "target": "en"})
+    unit = "<trans-unit id='1'><source>un chat</source></trans-unit>"
+    for number, (languages, message) in enumerate(
+        [
+            ("source-language='de' target-language='fr'", "its source language is de, that of the model is fr"),
+            ("source-language='fr' target-language='it'", "its target language is it, that of the model is en"),
+            ("source-language='FR-ca'", ""),
+        ]
+    ):
+        path = home / f"{number}.xlf"
+        path.write_text(f"<xliff version='1.2'><file {languages}><body>{unit}</body></file></xliff>")
+        result = CliRunner().invoke(app, ["translate", str(home / "named"), "--format", "auto", "-i", str(path)])
+        assert (result.exit_code == 0) == (not message)
+        assert message in str(result.exception)
+        assert (b"<target>" in result.stdout_bytes) == (not message)

@@ -92,3 +92,28 @@ def test_a_unit_has_one_source() -> None:
     unit = "<trans-unit><note/><source>un</source>%s</trans-unit>" % ("<source>deux</source><note/>" * 3)
     content = f'<xliff version="1.2"><file><body>{unit * 2}</body></file></xliff>'.encode()
     assert [segment.text for segment in xliff.read(content).segments()] == ["un", "un"]
+
+
+def test_a_file_in_other_languages_is_refused() -> None:
+    """Regions do not count, nor does a file without units to translate; what nobody states fits anything."""
+
+    def refused(text: str, source: str | None, target: str | None) -> str:
+        try:
+            translate_document(text.encode(), "xliff", capitals, name="a.xlf", source=source, target=target)
+        except DocumentError as error:
+            return str(error)
+        return ""
+
+    assert refused(ONE, "fr", "en") == refused(TWO, "fr_CA", "en-GB") == refused(TWO, None, None) == ""
+    expected = (
+        "a.xlf:2: its source language is fr, that of the model is de; choose a model of the languages of the document"
+    )
+    assert refused(ONE, "de", "en") == expected
+    assert refused(TWO, "fr", "de").startswith("a.xlf:1: its target language is en, that of the model is de")
+    both = ONE.replace('datatype="x"', 'target-language="de-AT"')
+    assert refused(both, "fr", "de") == ""
+    assert refused(both, "fr", "en").startswith("a.xlf:2: its target language is de-AT")
+    german = '<file source-language="de"><body>{}</body></file></xliff>'
+    assert refused(ONE.replace("</xliff>", german.format("")), "fr", "en") == ""
+    second = german.format("\n<trans-unit id='9'><source>Katze</source></trans-unit>")
+    assert "its source language is de" in refused(ONE.replace("</xliff>", second), "fr", "en")

@@ -135,3 +135,14 @@ def test_links_go_through_a_third_language() -> None:
 def test_every_format_is_offered(server: Running) -> None:
     offered = server.get("/frontend/settings").json()["supportedFilesFormat"]
     assert set(offered) == {suffix for row in FORMATS.values() for suffix in row.suffixes}
+
+
+def test_a_file_that_states_its_languages_is_translated_between_them(server: Running) -> None:
+    file = "<xliff version='2.0' srcLang='{}' trgLang='{}'><file><unit><segment><source>The cat</source></segment></unit></file></xliff>"
+    answer = uploaded(server, "a.xlf", file.format("en-GB", "de").encode(), "fr", "en")
+    assert answer.status_code == 400
+    assert "its source language is en-GB, that of the model is fr" in answer.json()["error"]
+    assert uploaded(server, "a.xlf", file.format("fr", "de").encode(), "fr", "en").status_code == 400
+    assert (
+        uploaded(server, "a.xlf", file.format("fr", "en").encode(), "auto", "en").status_code == 200
+    )  # not detected as en

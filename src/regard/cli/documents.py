@@ -60,9 +60,17 @@ class OpenedDocument:
     def translate(self, translator: "Translator", options: "SearchOptions", terms: "Terms | None" = None) -> None:
         """Translate and write. terms: strings that are kept, and a glossary."""
         from regard.cli.streams import print_status
+        from regard.documents.languages import check_languages
         from regard.documents.translate import translated_segments
         from regard.extras import require
 
+        languages, seen = translator.languages, translator.directions
+        check_languages(
+            self._document,
+            self._name,
+            [languages.source] if languages.source else seen.sources,
+            [languages.target] if languages.target else seen.targets,
+        )
         tagged = any(segment.spans for segment in self._segments)
         if tagged and not translator.aligns:
             print_status("note: this model cannot align words: inline tags are placed in proportion to the text")
@@ -74,7 +82,6 @@ class OpenedDocument:
                 return terms.search(translator, texts, options)
             return translator.search(texts, options, scores=False)
 
-        languages = translator.languages
         segments = translated_segments(
             self._segments, translated, source=languages.source, target=languages.target, aligned=translator.aligns
         )

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from regard.activity import activity
 from regard.documents.formats import format_of
+from regard.documents.languages import check_languages
 from regard.documents.markup import Segment
 from regard.documents.placing import Range, placed
 from regard.text.normalise import tidy
@@ -53,10 +54,12 @@ def translate_document(
 ) -> bytes:
     """The document in the other language.
 
-    format: a name of `FORMATS`; name: the file's, for messages; source, target: languages. aligned: whether the model can align words;
+    format: a name of `FORMATS`; name: the file's, for messages; source, target: languages, and a document that states others is a
+    `DocumentError`. aligned: whether the model can align words;
     else tags are placed in proportion to the text.
     """
     document = format_of(format).read(content, name)
+    check_languages(document, name, [source] if source else [], [target] if target else [])
     segments = translated_segments(document.segments(), translate, source=source, target=target, aligned=aligned)
     return document.write(segments)
 

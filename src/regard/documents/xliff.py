@@ -10,6 +10,7 @@ from copy import deepcopy
 from lxml import etree
 
 from regard.documents.elements import Part, write_parts
+from regard.documents.languages import StatedLanguages
 from regard.documents.markup import Segment
 from regard.documents.patched import check_size
 from regard.documents.tags import Token, runs
@@ -97,6 +98,7 @@ class XliffDocument:
             version = root.get("version") if local_name(root) == "xliff" else f"<{local_name(root)}>"
             raise DocumentError(f"{name}:1: {version} is not XLIFF of version {', '.join(VERSIONS)}")
         self._units = [_Unit(source) for source in root.iter(etree.Element) if _is_wanted(source)]
+        self.languages = tuple(dict.fromkeys(map(_languages, {_holder(unit.source): None for unit in self._units})))
 
     def segments(self) -> list[Segment]:
         """The texts to translate."""
@@ -115,6 +117,20 @@ def read(content: bytes, name: str = "document") -> XliffDocument:
     """A document of XLIFF."""
     check_size(content, name)
     return XliffDocument(content, name)
+
+
+def _holder(source: "etree._Element") -> "etree._Element":
+    """The element that states the languages of a source: its `<file>`, in XLIFF 2 the whole."""
+    for element in source.iterancestors():
+        if local_name(element) == "xliff" or (local_name(element) == "file" and element.get("source-language")):
+            return element
+    raise AssertionError("the root is an ancestor")
+
+
+def _languages(holder: "etree._Element") -> StatedLanguages:
+    """The languages that an element states."""
+    source = holder.get("source-language") or holder.get("srcLang")
+    return StatedLanguages(source, holder.get("target-language") or holder.get("trgLang"), holder.sourceline or 1)
 
 
 def _is_wanted(source: "etree._Element") -> bool:

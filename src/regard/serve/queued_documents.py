@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
 
-from regard.documents.formats import FORMATS, DocumentFormat
+from regard.documents.formats import FORMATS, Document, DocumentFormat
+from regard.documents.languages import check_languages, stated_languages
 from regard.documents.markup import Segment
 from regard.documents.translate import translated_segments
 from regard.errors import DocumentError
@@ -20,6 +21,7 @@ from regard.serve.models import Route, ServedModels
 from regard.serve.served_terms import RequestTerms
 from regard.serve.service import Service
 from regard.tasks.translate.translation import Translation
+from regard.text.sentences import base_language
 
 TOGETHER = 64
 """Sentences of a document that are in the queue at a time."""
@@ -54,13 +56,15 @@ async def translated_documents(
 
     def work(stopped: StopSignal) -> list[list[bytes]]:
         given, target = languages
-        segments = []
+        segments, sources = [], []
         for content in contents:
             _look(stopped)
             document = format.read(content)
             _look(stopped)
             segments.append(document.segments())
-        sources = [given if given != "auto" else _language_of(own, models) for own in segments]
+            source = given if given != "auto" else _language_of(document, segments[-1], models)
+            check_languages(document, "the document", [source], [target])
+            sources.append(source)
         found: dict[int, list[bytes]] = {}
         for source in dict.fromkeys(sources):
             places = [place for place, own in enumerate(sources) if own == source]
@@ -93,8 +97,12 @@ def _look(stopped: StopSignal) -> None:
         raise SearchStopped
 
 
-def _language_of(segments: Sequence[Segment], models: ServedModels) -> str:
-    """The language of a document, by its beginning."""
+def _language_of(document: Document, segments: Sequence[Segment], models: ServedModels) -> str:
+    """The language of a document: the one that it states, else by its beginning."""
+    stated = {base_language(one.source) for one in stated_languages(document)}
+    for language in models.sources:
+        if {base_language(language)} == stated:
+            return language
     beginning = " ".join(segment.text for segment in segments)[:DETECTED]
     return detect([beginning], models)[0][0].language
 
