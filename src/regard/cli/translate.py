@@ -106,7 +106,7 @@ def translate(
         translator = load_translators(bundles, device, engine, precision).towards(to, from_)
     translator.alignment = settings or translator.alignment
     if rerank is not None:
-        translator.reranker = _reranker(rerank, rerank_weight, rerank_among, device)
+        translator.reranker = _reranker(rerank, rerank_weight, rerank_among, device, translator)
     elif (rerank_weight, rerank_among) != (0.5, 5):
         raise ConfigError(
             "--rerank-weight and --rerank-among have no effect without --rerank DIR; add it, or leave them out"
@@ -329,11 +329,13 @@ class TranslateLines:
             yield f"regard: line {number + 1}: {translation.proof}"
 
 
-def _reranker(path: Path, weight: float, among: int, device: str) -> "Reranker":
+def _reranker(path: Path, weight: float, among: int, device: str, translator: "Translator") -> "Reranker":
     with needing("--rerank"):
-        from regard.tasks.translate.reranking import load_reranker
+        from regard.tasks.translate.reranking import check_direction, load_reranker
 
-        return load_reranker(path, weight, among, device)
+        reranker = load_reranker(path, weight, among, device)
+        check_direction(reranker, translator, path)
+        return reranker
 
 
 def load_translators(

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from regard.bundle.config import TextsConfig
+from regard.bundle.config import Languages, TextsConfig
 from regard.engine.forced import ForcedScore
 from regard.errors import ConfigError, SearchError
 from regard.search.options import SearchOptions
 from regard.tasks.load import load_translator
-from regard.tasks.translate.reranking import Reranker
+from regard.tasks.translate.reranking import Reranker, check_direction
 from regard.tasks.translate.translation import Translation
 from tasks.bundles import TEXTS, random_bundle
 
@@ -148,3 +149,20 @@ def test_models_and_numbers_that_do_not_go_with_it() -> None:
         Reranker(Language(KNOWN), among=1)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r'train one with data\.documents = "line"'):
         Reranker(Language(KNOWN, TextsConfig(documents="file", context=9)))  # type: ignore[arg-type]
+
+
+def test_a_translator_of_another_direction_is_refused() -> None:
+    """Languages are compared where both name them, without their regions."""
+
+    def checked(source: str | None, target: str | None) -> None:
+        reverse = Reverse({})
+        reverse.languages = Languages(source=source, target=target)  # type: ignore[attr-defined]
+        translator = SimpleNamespace(languages=Languages(source="fr", target="en"))
+        check_direction(Reranker(reverse), translator, "demo")  # type: ignore[arg-type]
+
+    for source, target in (("en", "fr"), ("en-GB", "fr_CA"), (None, "fr"), ("en", None), (None, None)):
+        checked(source, target)
+    for source, target in (("fr", "en"), ("en", "de"), ("de", None), (None, "en")):
+        with pytest.raises(ConfigError, match="demo: translates .* takes a translator of the other direction"):
+            checked(source, target)
+    check_direction(Reranker(Language(KNOWN)), SimpleNamespace(), "demo")  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from regard.errors import ConfigError, SearchError, shown
 from regard.search.options import SearchOptions
 from regard.search.ranking import Ranking
 from regard.tasks.translate.translation import Translation
+from regard.text.sentences import base_language
 
 if TYPE_CHECKING:
     from regard.tasks.generate.writer import Writer
@@ -102,6 +103,23 @@ class Reranker:
             least = min((value for value in known if value is not None), default=0.0)
             logprobs += [least if value is None else value for value in known]
         return logprobs
+
+
+def check_direction(reranker: Reranker, translator: "Translator", name: Any) -> None:
+    """Refuse a reverse translator of other languages than those of the translator. Languages that are not known may be any.
+
+    name: the reverse translator's, for messages.
+    """
+    own = getattr(reranker.model, "languages", None)
+    if own is None:  # a language model
+        return
+    languages = translator.languages
+    for reads, writes in ((own.source, languages.target), (languages.source, own.target)):
+        if reads and writes and base_language(reads) != base_language(writes):
+            raise ConfigError(
+                f"{name}: translates {own.source or '?'} to {own.target or '?'}; reranking {languages.source or '?'} to "
+                f"{languages.target or '?'} takes a translator of the other direction, or a language model"
+            )
 
 
 def load_reranker(path: Any, weight: float = WEIGHT, among: int = AMONG, device: Any = "cpu") -> Reranker:
