@@ -2,35 +2,39 @@
 import { make } from "./explain/dom.js";
 
 const STORE = "regard-terms";
-const LONGEST = 100; // characters of a term and of a form, as the server allows
-const FORMS = 10;
 const WORD = /[\p{L}\p{N}]/u;
 
+// The stored lists; null where nothing may be stored.
 function stored() {
+  let text;
+  try { text = localStorage.getItem(STORE) ?? "{}"; } catch { return null; }
   try {
-    const found = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+    const found = JSON.parse(text);
     return found && typeof found === "object" && !Array.isArray(found) ? found : {};
-  } catch { return {}; /* storage may be forbidden, or hold something else */ }
+  } catch { return {}; /* it holds something else */ }
 }
 
 const isRow = (row) => Array.isArray(row) && row.length === 2 && row.every((text) => typeof text === "string");
 const formsOf = (text) => [...new Set(text.split("|").map((form) => form.trim()).filter(Boolean))];
-const fits = (text) => WORD.test(text) && text.length <= LONGEST;
-const fitsAll = (forms) => forms.length > 0 && forms.length <= FORMS && forms.every(fits);
-const isWhole = ([term, said]) => fits(term.trim()) && fitsAll(formsOf(said));
 
-// change(): called when the terms that count have changed. most: terms of a request that the server allows; 0: it takes none.
-export function termList({ change, most }) {
+// change(): called when the terms that count have changed. What the server allows in a request: most terms (0: none), each with at most
+// `forms` translations; `longest`: characters of a term and of a translation.
+export function termList({ change, most, longest, forms: mostForms }) {
+  const fits = (text) => WORD.test(text) && text.length <= longest;
+  const fitsAll = (forms) => forms.length > 0 && forms.length <= mostForms && forms.every(fits);
+  const isWhole = ([term, said]) => fits(term.trim()) && fitsAll(formsOf(said));
+
   let pair = null;
   let rows = []; // [term, its translations as they were typed]
-  let kept = stored(); // pair -> rows; lasts as long as the page where nothing may be stored
+  let kept = stored() ?? {}; // pair -> rows; lasts as long as the page where nothing may be stored
+  let stores = true; // until storage is full or refused
   let told = "[]";
   let timer = null;
 
   const list = make("ul", { class: "term-rows" });
   const count = make("span", { class: "note" });
   const wrong = make("p", { class: "note refused", id: "wrong-term", role: "status", hidden: true },
-    `What is marked is not used: a term, and each translation, has a letter or a digit and at most ${LONGEST} characters; a term has at most ${FORMS} translations.`);
+    `What is marked is not used: a term, and each translation, has a letter or a digit and at most ${longest} characters; a term has at most ${mostForms} translations.`);
   const add = make("button", { type: "button", class: "plain", id: "add-term", click: () => { append(["", ""]).focus(); } }, "Add a term");
   const box = make("details", { class: "terms card", hidden: most === 0 },
     make("summary", {}, "Terms ", count),
@@ -40,10 +44,15 @@ export function termList({ change, most }) {
   const glossary = () => rows.filter(isWhole).slice(0, most).map(([term, said]) => [term.trim(), formsOf(said)]);
 
   function keep() {
-    const others = { ...kept, ...stored() }; // another tab may have changed another pair
-    kept = Object.fromEntries([...Object.entries(others).filter(([one]) => one !== pair), ...(rows.some(isFilled) ? [[pair, rows.filter(isFilled)]] : [])]);
-    try { localStorage.setItem(STORE, JSON.stringify(kept)); } catch { /* the list lasts as long as the page */ }
+    reread();
+    kept = Object.fromEntries([...Object.entries(kept).filter(([one]) => one !== pair), ...(rows.some(isFilled) ? [[pair, rows.filter(isFilled)]] : [])]);
+    try { localStorage.setItem(STORE, JSON.stringify(kept)); } catch { stores = false; /* the list lasts as long as the page */ }
     tell(300);
+  }
+
+  // Another tab may have changed or emptied another pair.
+  function reread() {
+    if (stores) kept = stored() ?? kept;
   }
 
   const isFilled = (row) => row.some((text) => text.trim());
@@ -71,7 +80,7 @@ export function termList({ change, most }) {
     rows.push(row);
     const [term, said] = ["Term", "Its translation"].map((name, side) => make("input", {
       type: "text", class: "term", "aria-label": name, placeholder: name, autocomplete: "off", spellcheck: "false", dir: "auto", "aria-describedby": "wrong-term",
-      maxlength: side ? (LONGEST + 1) * FORMS : LONGEST, value: row[side],
+      maxlength: side ? (longest + 1) * mostForms : longest, value: row[side],
     }));
     [term, said].forEach((input, side) => {
       input.addEventListener("input", () => {
@@ -114,6 +123,7 @@ export function termList({ change, most }) {
       if (next === pair) return;
       pair = next;
       rows = [];
+      reread();
       list.replaceChildren();
       box.classList.toggle("waiting", pair === null);
       const own = pair === null ? [] : (Array.isArray(kept[pair]) ? kept[pair] : []).filter(isRow).slice(0, most);

@@ -30,7 +30,7 @@ const source = editor({ input: () => edited(PAUSE), point: pointSource });
 const target = output({ point: pointTarget, choose: chooseWord });
 
 let languages = []; // of the server
-let terms = termList({ change: () => {}, most: 0 }); // until the server has told its limits
+let terms = termList({ change: () => {}, most: 0, longest: 0, forms: 0 }); // until the server has told its limits
 let most; // sentences of a request that the server allows; undefined: it does not tell
 let timer = null;
 let linking = null;
@@ -45,7 +45,9 @@ function icon(path) {
 }
 
 function layout(settings) {
-  terms = termList({ change: () => edited(0), most: settings.glossaryLimit ?? 0 });
+  terms = termList({
+    change: () => edited(0), most: settings.glossaryLimit ?? 0, longest: settings.glossaryCharacters ?? 0, forms: settings.glossaryForms ?? 0,
+  });
   const nav = make("a", { class: "elsewhere", href: "/studio" }, "Studio");
   const head = masthead("translate");
   head.insertBefore(nav, head.querySelector(".theme"));
