@@ -178,6 +178,39 @@ def test_of_a_long_text_every_sentence_is_translated(reader: Chromium, address: 
     assert reader.trouble() == []
 
 
+BILINGUAL = """
+window.asked = [];
+const real = fetch;
+window.fetch = (path, options) => {
+  if (path !== "/translate") return real(path, options);
+  const { q, source } = JSON.parse(options.body);
+  window.asked.push(...q);
+  const detected = source === "auto" ? { detectedLanguage: q.map((one) => ({ language: one.includes("ist") ? "de" : "fr" })) } : {};
+  return Promise.resolve(new Response(JSON.stringify({ translatedText: q.map((one) => one.toUpperCase()), ...detected })));
+};
+"""
+
+
+def test_a_text_is_in_the_language_of_its_first_sentence(reader: Chromium, address: str) -> None:
+    """A sentence of another language behind it changes nothing, and nothing is asked for again."""
+    reader.open(f"{address}/#source=auto&target=en")
+    reader.run(BILINGUAL)
+    first, second = "le chat dort.", "der Hund ist rot."
+    for text, language in (
+        (first, "French"),
+        (f"{first} {second}", "French"),
+        (f"{second} {first}", "German"),
+        (first, "French"),
+    ):
+        reader.run(PASTE, text)
+        reader.until(TRANSLATED)
+        assert reader.text("#translation") == text.upper()
+        assert reader.run("return document.querySelector('.pane .note').textContent") == f"Detected: {language}"
+    assert reader.run("return window.asked") == [first, second]
+    assert reader.run("return document.querySelector('.mirror').lang || document.getElementById('source').lang") == "fr"
+    assert reader.trouble() == []
+
+
 def test_a_text_beyond_the_limit_of_a_request_is_sent_in_parts(reader: Chromium) -> None:
     sentences = ["le chat dort.", "la pomme est rouge.", "le chat est rouge.", "la pomme dort.", "le chat."]
     with pages(served(), limits={"batch_texts": 2}) as address:

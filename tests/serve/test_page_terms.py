@@ -1,5 +1,6 @@
 """A reader's glossary on the page `/`, in a real browser: typed by keys, obeyed, kept, and said where it cannot be followed."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -7,6 +8,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from regard.serve import served_terms
 from serve.chromium import CHROMIUM, DRIVER, Chromium
 from serve.page_models import HOSTILE, pages, served
 from serve.test_page_browser import DROP, TRANSLATED
@@ -118,6 +120,89 @@ def test_terms_of_a_detected_language_come_with_it(reader: Chromium, address: st
     reader.open(f"{address}/#source=auto&target=en&text={quote(SENTENCE)}")
     says(reader, expected(address, ("pomme", "cat")))
     assert reader.text(".terms summary") == "Terms (1)"
+
+
+SENT = """
+window.sent = [];
+const real = fetch;
+window.fetch = (path, options) => {
+  if (path === "/translate") window.sent.push(JSON.parse(options.body));
+  if (path === "/translate_file") window.sent.push({ file: true, glossary: options.body.get("glossary") });
+  return real(path, options);
+};
+"""
+
+
+def test_terms_are_sent_for_what_is_in_their_language(reader: Chromium) -> None:
+    """A sentence that the server reads as English has no French terms; nor has a document whose language it detects."""
+    reader.run('localStorage.setItem(\'regard-terms\', \'{"fr-en": [["pomme", "cat"], ["dog", "cat"]]}\')')
+    reader.open(reader.run("return location.href.split('#')[0]") + "#source=auto&target=en")
+    reader.run(SENT)
+    reader.type(f"{SENTENCE}. the dog is red", "#source")
+    reader.until("return document.querySelectorAll('#translation .sentence-out').length === 2")
+    reader.until(TRANSLATED)
+    assert reader.text(".terms summary") == "Terms (2)"
+    assert "cat" in reader.texts("#translation .sentence-out")[0]
+    assert reader.texts("#translation .sentence-out")[1] == "the dog is red"
+    with_terms = {text for one in reader.run("return window.sent") if one.get("glossary") for text in one["q"]}
+    assert f"{SENTENCE}." in with_terms
+    assert not any("dog" in text for text in with_terms)
+    reader.run(DROP, "letter.txt", f"{SENTENCE}\n")
+    reader.until("return document.querySelector('.files a')")
+    assert [one["glossary"] for one in reader.run("return window.sent") if one.get("file")] == [None]
+    assert reader.trouble() == []
+
+
+def test_what_another_tab_emptied_stays_empty(reader: Chromium) -> None:
+    reader.run('localStorage.setItem(\'regard-terms\', \'{"en-fr": [["dog", "chat"]], "fr-en": [["pomme", "cat"]]}\')')
+    reader.open(reader.run("return location.href"))
+    reader.until(TRANSLATED)
+    reader.run('localStorage.setItem(\'regard-terms\', \'{"fr-en": [["pomme", "cat"]], "fr-de": [["a", "b"]]}\')')
+    reader.click(".terms summary")
+    reader.type("s", ".term")
+    reader.until("return localStorage.getItem('regard-terms').includes('pommes')")
+    assert json.loads(reader.run("return localStorage.getItem('regard-terms')")) == {
+        "fr-de": [["a", "b"]],
+        "fr-en": [["pommes", "cat"]],
+    }
+    reader.click("#swap")
+    reader.until(TRANSLATED)
+    assert reader.run("return [...document.querySelectorAll('.term')].map((one) => one.value)") == ["", ""]
+
+
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
+
+
+def test_where_nothing_can_be_stored_the_terms_last_as_long_as_the_page(reader: Chromium) -> None:
+    reader.run(FULL)
+    reader.click(".terms summary")
+    reader.type("pomme", ".term")
+    reader.click("#swap")
+    reader.until(TRANSLATED)
+    reader.type("dog", ".term")
+    reader.click("#swap")
+    reader.until("return document.querySelector('.term').value === 'pomme'")
+    reader.click("#swap")
+    reader.until("return document.querySelector('.term').value === 'dog'")
+
+
+def test_the_limits_of_terms_are_those_of_the_server(
+    reader: Chromium, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_terms, "LONGEST", 6)
+    monkeypatch.setattr(served_terms, "MOST_FORMS", 2)
+    settings = httpx.get(f"{address}/frontend/settings", timeout=60).json()
+    assert (settings["glossaryCharacters"], settings["glossaryForms"]) == (6, 2)
+    reader.open(reader.run("return location.href"))
+    reader.until(TRANSLATED)
+    reader.click(".terms summary")
+    reader.type("1234567", ".term")
+    assert reader.run("return document.querySelector('.term').value") == "123456"
+    wrong = "return document.querySelectorAll('.term')[1].ariaInvalid"
+    for typed, invalid in (("a|b", "false"), ("|c", "true")):
+        reader.type(typed, ".term:nth-of-type(2)")
+        assert reader.run(wrong) == invalid
+    assert "at most 6 characters; a term has at most 2 translations" in reader.text("#wrong-term")
 
 
 REFUSES = """

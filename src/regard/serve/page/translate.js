@@ -35,8 +35,8 @@ let most; // sentences of a request that the server allows; undefined: it does n
 let timer = null;
 let linking = null;
 let running = null; // AbortController of the request
-let shown = []; // [{ text, after, source }]: the sentences on the page
-let speaks = null; // the language that was detected
+let shown = []; // [{ text, after, source, language }]: the sentences on the page
+let speaks = null; // the language that was detected of the first sentence
 const pinned = new Map(); // source, target and sentence -> the translation that the reader has chosen
 
 function icon(path) {
@@ -59,10 +59,13 @@ function layout(settings) {
       make("section", { class: "card pane out", "aria-label": "Target" }, target.box, make("div", { class: "tools" }, linkButton, copyButton))),
     status,
     terms.box,
-    documents({ settings, languages: () => [from.value, to.value], glossary: () => terms.lines, say }));
+    documents({ settings, languages: () => [from.value, to.value], glossary: documentTerms, say }));
   document.getElementById("foot").append(
     "Point at a word to see where it comes from. Click it, or press Enter on it, for other words. Everything stays between this page and its server.");
 }
+
+// The terms of a document. Its language is detected from the document itself, and may be another one than that of the text.
+const documentTerms = () => (from.value === "auto" ? "" : terms.lines);
 
 const keyOf = (sentence) => JSON.stringify([from.value, to.value, sentence]);
 
@@ -118,16 +121,19 @@ async function translate() {
   try {
     const answer = await obeyed(sentences.map(({ text }) => text), sourceLanguage, targetLanguage, control.signal);
     if (control.signal.aborted) return;
+    const spoken = speaks;
     if (answer.detected) speaks = answer.detected;
     detected.textContent = sourceLanguage === "auto" && speaks ? `Detected: ${languageName(speaks)}` : "";
-    const before = JSON.stringify(answer.asked);
     speak();
-    if (!answer.without && before !== JSON.stringify(terms.glossary())) { // those of a language that is known only now
+    const [asked, own] = [[spoken, answer.asked], [speaks, terms.glossary()]].map((one) => JSON.stringify(one));
+    if (!answer.without && asked !== own && answer.asked.length + terms.glossary().length) { // those of a language that is known only now
       edited(0);
       return;
     }
     say(answer.without ?? "", answer.without ? "refused" : "");
-    render(sentences.map(({ text, after }) => ({ source: text, text: pinned.get(keyOf(text)) ?? answer.translated.get(text) ?? "", after })));
+    render(sentences.map(({ text, after }) => ({
+      source: text, text: pinned.get(keyOf(text)) ?? answer.translated.get(text) ?? "", after, language: answer.languages.get(text) ?? language(),
+    })));
     root.dataset.translated = "true";
   } catch (error) {
     if (control.signal.aborted) return;
@@ -141,7 +147,7 @@ async function translate() {
 async function obeyed(texts, sourceLanguage, targetLanguage, signal) {
   const asked = terms.glossary();
   try {
-    return { asked, ...await translations(texts, sourceLanguage, targetLanguage, { most, glossary: asked, signal }) };
+    return { asked, ...await translations(texts, sourceLanguage, targetLanguage, { most, glossary: asked, speaks, signal }) };
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 400 || !error.message.startsWith("glossary")) throw error;
     const without = `Translated without your terms. ${error.message}`;
@@ -199,7 +205,7 @@ async function point(place, side) {
   own.light(place.sentence, [place.word]);
   const other = own === target ? source : target;
   other.light(0, []);
-  const links = await linksOf(sentence.source, sentence.text, language(), to.value);
+  const links = await linksOf(sentence.source, sentence.text, sentence.language, to.value);
   if (pointed !== place || shown[place.sentence]?.text !== sentence.text) return;
   const words = links.filter(([from_, to_]) => (side === "target" ? to_ : from_) === place.word).map(([from_, to_]) => (side === "target" ? from_ : to_));
   other.light(place.sentence, words);
@@ -211,13 +217,13 @@ function pointSource(place) { point(place, "source"); }
 
 // Other words in the place of one: the translations that begin as this one does up to it.
 async function chooseWord({ sentence, word }, mark) {
-  const { source: text, text: translation } = shown[sentence];
+  const { source: text, text: translation, language: spoken } = shown[sentence];
   const words = wordsOf(translation);
   const places = words.flatMap((piece, index) => (piece.word === undefined ? [] : [index]));
   const before = words.slice(0, places[word]).map(({ word: one, space }) => one ?? space).join("");
   const list = openChoices(mark, before.trim() ? "Instead, from here on" : "Another translation");
   try {
-    const found = await continuations(text, before.trimEnd(), language(), to.value, terms.glossary());
+    const found = await continuations(text, before.trimEnd(), spoken, to.value, spoken === language() ? terms.glossary() : []);
     if (!list.stands) return;
     const others = [...new Set(found)].filter((one) => one !== translation);
     list.fill(others.map((one) => {
