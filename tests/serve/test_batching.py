@@ -382,3 +382,29 @@ def test_a_short_text_whose_search_is_long_can_be_stopped(slow: Slow) -> None:
 
     run(batcher, work)
     assert looks[1:] == [True, True]
+
+
+def test_an_end_refuses_what_waits(slow: Slow) -> None:
+    """A request of which a part is searched is refused as well, and that part is stopped; one that is wholly searched is answered."""
+    batcher = Batcher(BatchSettings(texts=2, workers=1, delay=0), LimitSettings())
+
+    async def requests() -> list[Any]:
+        first = asyncio.ensure_future(batcher.translate(slow, ["a", "b"], GREEDY))  # type: ignore[arg-type]
+        while not slow.started.is_set():
+            await asyncio.sleep(0.001)
+        others = [
+            asyncio.ensure_future(batcher.translate(slow, texts, GREEDY))  # type: ignore[arg-type]
+            for texts in (["c"] * 50, ["d"])
+        ]
+        await asyncio.sleep(0.01)
+        batcher.end()
+        slow.go.set()
+        late = batcher.translate(slow, ["e"], GREEDY)  # type: ignore[arg-type]
+        return await asyncio.gather(first, *others, late, return_exceptions=True)
+
+    answered, *refused = asyncio.run(requests())
+    assert [one.text for one in answered] == ["A", "B"]
+    assert [str(error) for error in refused] == ["the server is stopping"] * 3
+    batcher.close()
+    assert slow.batches == [["a", "b"]]
+    assert batcher.waiting == 0

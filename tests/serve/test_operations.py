@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -241,6 +242,49 @@ def test_ctrl_c_ends_with_the_code_of_every_command(bundles: list[Path], served_
         found.process.send_signal(signal.SIGINT)
         assert found.process.wait(60) == 130
     assert "Traceback" not in "".join(found._lines)
+    events = "".join(found._lines)
+    assert '"draining"' in events
+    assert '"ready"' not in events
+    assert "serving on" not in events
+
+
+def test_a_second_signal_ends_within_a_batch(bundles: list[Path], served_cache: Path) -> None:
+    """A thousand texts and half of a body are refused with 503, as JSON."""
+    slow = (
+        "import sys, time; from regard.tasks.translate.translator import Translator; plain = Translator.search_read; "
+        "Translator.search_read = lambda self, *given, **more: "
+        "(print('a batch', file=sys.stderr), time.sleep(0.3), plain(self, *given, **more))[-1]; "
+    )
+    with process(bundles[0], "--beam", "1", cache=served_cache, before=slow) as found:
+        host, _, port = found.url.removeprefix("http://").partition(":")
+        refusals: list[tuple[int, Any]] = []
+
+        def ask() -> None:
+            with pytest.raises(urllib.error.HTTPError) as refusal:
+                found.post(
+                    q=[f"{text} {number}" for number in range(250) for text in TEXTS[:4]], source="fr", target="en"
+                )
+            with refusal.value as answer:
+                refusals.append((answer.code, json.loads(answer.read())))
+
+        with socket.create_connection((host, int(port)), timeout=60) as upload:
+            upload.sendall(
+                b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+            )
+            asking = threading.Thread(target=ask)
+            asking.start()
+            found.wait_for("a batch")
+            found.process.send_signal(signal.SIGTERM)
+            found.wait_for('"draining"')
+            found.process.send_signal(signal.SIGTERM)
+            asking.join()
+            answer = b"".join(iter(lambda: upload.recv(9999), b""))
+        assert found.process.wait(30) == 0
+    assert refusals == [(503, {"error": "the server is stopping"})]
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"error": "the server is stopping"}
+    assert sum(line == "a batch\n" for line in found._lines) <= 8  # of 32: those of the workers, and a few before
+    assert [json.loads(line)["status"] for line in found._lines if '"request"' in line] == [503, 503]
 
 
 @pytest.mark.parametrize(

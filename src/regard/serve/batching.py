@@ -135,6 +135,14 @@ class Batcher:
         for worker in self._workers:
             worker.join(None if end is None else max(0.0, end - time.monotonic()))
 
+    def end(self) -> None:
+        """Refuse what waits and what comes: a worker finishes at most its batch."""
+        with self._changed:
+            self._closed = True
+            for job in list(self._queue):
+                self._drop(job, UnavailableError("the server is stopping"))
+            self._changed.notify_all()
+
     def _enter(self, job: Job) -> BusyError | None:
         """Put a job into the queue. A refusal says why there is no room."""
         with self._changed:
@@ -205,7 +213,7 @@ class Batcher:
         first = self._queue[0]
         jobs = [first] if first.alone else [job for job in self._queue if job.fits(first)]
         for job in [job for job in jobs if job.unwanted()]:
-            self._drop(job)
+            self._drop(job, SearchStopped())
             jobs.remove(job)
         places: list[tuple[Job, int]] = []
         longest, full = 0, False
@@ -238,10 +246,11 @@ class Batcher:
             self._changed.notify()
         return Batch(places)
 
-    def _drop(self, job: Job) -> None:
+    def _drop(self, job: Job, error: BaseException) -> None:
         self._queue.remove(job)
         self._waiting -= job.left
-        job.error = SearchStopped()
+        job.error = error
+        job.dead = True
         hand_over([job])
 
     def _run(self, batch: Batch) -> None:
@@ -272,7 +281,7 @@ class Batcher:
             if job in self._queue:
                 self._queue.remove(job)
                 self._waiting -= job.left
-        job.error = error
+        job.error = job.error or error  # it may have been refused meanwhile
         hand_over([job])
 
 

@@ -60,6 +60,9 @@ class Guard:
         except (RegardError, HTTPException) as error:
             failure = error
             await answer.instead(scope, error)
+        except asyncio.CancelledError:  # by the end of the server; uvicorn would answer in words of its own
+            failure = UnavailableError("the server is stopping", LOADING_SECONDS)
+            await answer.instead(scope, failure)
         except Exception as error:
             failure = error
             await answer.instead(scope, error)

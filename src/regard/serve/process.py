@@ -4,7 +4,7 @@
 | --- | --- |
 | SIGTERM | new requests get 503, those in flight are finished, then the process ends with exit code 0 |
 | SIGINT (Ctrl-C) | the same, with exit code 130, as every command |
-| a second one | the process ends now |
+| a second one | what waits gets 503, and the process ends after the batches that run |
 | SIGHUP | models and keys are loaded anew, beside the old ones, which serve until then |
 """
 
@@ -90,6 +90,8 @@ async def _serve(service: Service, sockets: list[socket.socket], ready: Callable
         if done.cancelled():
             return
         error = done.exception()
+        if stopping:
+            return  # it serves nobody, whether the models load or not
         if error is None:
             service.log.event("ready", models=[model.name for model in service.models.all()])
             ready()
@@ -97,9 +99,8 @@ async def _serve(service: Service, sockets: list[socket.socket], ready: Callable
             failures.append(error)
             server.should_exit = True
 
-    loading.add_done_callback(loaded)
     stopping: list[asyncio.Task[None]] = []
-
+    loading.add_done_callback(loaded)
     interrupts: list[bool] = []
 
     def interrupt() -> None:
@@ -108,6 +109,7 @@ async def _serve(service: Service, sockets: list[socket.socket], ready: Callable
 
     def stop() -> None:
         if stopping:
+            service.end()
             server.should_exit = server.force_exit = True
             return
         service.log.event("draining")

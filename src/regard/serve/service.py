@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from regard.errors import shown
 from regard.machine import usable_cores
-from regard.search.interruption import StopSignal
+from regard.search.interruption import SearchStopped, StopSignal
 from regard.search.options import SearchOptions
 from regard.serve.batching import Batcher
 from regard.serve.errors import ClientGoneError, RequestError, SlowdownError, TimeLimitError, UnavailableError
@@ -109,6 +109,11 @@ class Service:
     def drain(self) -> None:
         """Refuse new requests from now on."""
         self.state = "draining"
+
+    def end(self) -> None:
+        """Refuse what waits, and stop what looks. What is being searched runs at most to the end of its batch."""
+        self._closing = True
+        self.batcher.end()
 
     def close(self) -> None:
         """End the worker threads. What they are doing is stopped; blocks for at most `CLOSING_SECONDS`."""
@@ -251,6 +256,10 @@ class Service:
         pending.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(ended))
         try:
             return await self.while_wanted(asyncio.wrap_future(pending), request, seconds)
+        except SearchStopped:
+            if self._closing:
+                raise UnavailableError("the server is stopping", LOADING_SECONDS) from None
+            raise
         finally:
             unwanted = True
             pending.cancel()  # it may not have begun

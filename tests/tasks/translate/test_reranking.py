@@ -163,6 +163,6 @@ def test_a_translator_of_another_direction_is_refused() -> None:
     for source, target in (("en", "fr"), ("en-GB", "fr_CA"), (None, "fr"), ("en", None), (None, None)):
         checked(source, target)
     for source, target in (("fr", "en"), ("en", "de"), ("de", None), (None, "en")):
-        with pytest.raises(ConfigError, match="demo: translates .* takes a translator of the other direction"):
+        with pytest.raises(ConfigError, match=r"demo: translates .* takes a translator of the other direction"):
             checked(source, target)
     check_direction(Reranker(Language(KNOWN)), SimpleNamespace(), "demo")  # type: ignore[arg-type]
