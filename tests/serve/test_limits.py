@@ -248,13 +248,34 @@ def test_json_that_nobody_should_read(small: Running, body: bytes, message: str)
     assert message in is_refused(small, 400, content=body, headers={"Content-Type": "application/json"})
 
 
-def test_bad_utf_8_in_a_form_hurts_nobody(small: Running) -> None:
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = small.post("/translate", content=b"q=%ff%fe&source=fr&target=en", headers=form)
-    assert answer.status_code == 200
-
-
 PART = b'--x\r\nContent-Disposition: form-data; name="q"%s\r\n\r\nbonjour\r\n--x--\r\n'
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+PARTS = {"Content-Type": "multipart/form-data; boundary=x"}
+
+
+def test_bytes_of_a_form_that_are_not_utf_8_are_refused(small: Running) -> None:
+    """They were read as Latin-1 or replaced: the wrong text was translated."""
+    rest = b"&source=fr&target=en"
+    for value in (b"caf\xe9", b"caf%e9"):
+        message = is_refused(small, 400, content=b"q=" + value + rest, headers=FORM)
+        assert message == "Invalid request: q parameter is not UTF-8, at byte 3"
+    parts = PART.replace(b"bonjour", b"caf\xe9") % b""
+    assert (
+        is_refused(small, 400, content=parts, headers=PARTS) == "Invalid request: q parameter is not UTF-8, at byte 3"
+    )
+    assert is_refused(small, 400, content=b"q=a&\xe9=b" + rest, headers=FORM).startswith(
+        "Invalid request: the name of a"
+    )
+    query = small.post("/translate?q=caf%e9&source=fr&target=en")
+    assert (query.status_code, query.json()) == (400, {"error": "Invalid request: the query is not UTF-8, at byte 5"})
+
+
+def test_a_form_in_utf_8_is_read_with_and_without_escapes(small: Running) -> None:
+    answers = [
+        small.post("/translate", content=b"q=" + value + b"&source=en&target=en", headers=FORM).json()
+        for value in ("un caf\xe9".encode(), b"un+caf%C3%A9", b"un%20caf%c3%a9")
+    ]
+    assert answers == [{"translatedText": "un caf\xe9"}] * 3
 
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "utf-7", "latin-1", "", "\x7f", "no-such-codec"])

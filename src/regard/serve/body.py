@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from regard.errors import FileError, shown
@@ -33,6 +34,8 @@ async def fields_of(request: Request, most: int) -> dict[str, Any]:
     kind, _ = parse_options_header(request.headers.get("content-type"))
     if kind == b"application/json" or kind.endswith(b"+json"):
         return await json_of(request)
+    for part in request.scope["query_string"].split(b"&"):
+        _unquoted(part, "the query")
     fields: dict[str, Any] = dict(request.query_params)
     if request.method in ("POST", "PUT", "PATCH"):
         lists: dict[str, list[str | Upload]] = {}
@@ -67,13 +70,45 @@ class _Parts(MultiPartParser):
                 check_charset(value.decode("latin-1"))
         super().on_headers_finished()
 
+    def on_part_end(self) -> None:
+        if self._current_part.file is None:  # Starlette would read other bytes as Latin-1
+            _decoded(self._current_part.data, f"{shown(self._current_part.field_name)} parameter")
+        super().on_part_end()
+
+
+class _Fields(FormParser):
+    """The fields of a form that is no multipart one. Starlette reads bytes that are not escaped as Latin-1."""
+
+    def on_field_end(self) -> None:
+        name, value = bytes(self._field_name), bytes(self._field_value)
+        self._field_name.clear()  # Starlette decodes nothing, but counts
+        self._field_value.clear()
+        super().on_field_end()
+        key = _unquoted(name, "the name of a parameter")
+        self._items[-1] = (key, _unquoted(value, f"{shown(key)} parameter"))
+
+
+def _unquoted(escaped: bytes, name: str) -> str:
+    """The text of bytes with `+` and `%`."""
+    return _decoded(unquote_to_bytes(escaped.replace(b"+", b" ")), name)
+
+
+def _decoded(content: bytes | bytearray, name: str) -> str:
+    """The text of bytes in UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"Invalid request: {name} is not UTF-8, at byte {error.start}") from None
+
 
 async def _form_of(request: Request, kind: bytes, most: int) -> FormData:
     """The form in a body. The guard has checked the charset of the request, and the bytes of the body."""
     limits = {"max_fields": MOST_FIELDS, "max_part_size": most}
     try:
+        if kind == b"application/x-www-form-urlencoded":
+            return await _Fields(request.headers, request.stream(), **limits).parse()
         if kind != b"multipart/form-data":
-            return await request.form(**limits)
+            return FormData()
         return await _Parts(request.headers, request.stream(), max_files=1, **limits).parse()
     except (MultiPartException, HTTPException) as error:
         if isinstance(error, HTTPException) and error.status_code != 400:  # of the guard
