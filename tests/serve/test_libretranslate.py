@@ -202,6 +202,16 @@ def test_suggestions_are_pairs_that_training_reads(models: ServedModels, tmp_pat
     assert read == [("le chat dort", "the cat sleeps"), ("oui", "yes")]
 
 
+def test_suggestions_that_cannot_be_written_are_not_the_clients_fault(models: ServedModels, tmp_path: Any) -> None:
+    pair = {"q": "oui", "s": "yes", "source": "fr", "target": "en"}
+    with running(models, suggestions={"directory": str(tmp_path / "kept")}) as found:
+        (tmp_path / "kept").rmdir()
+        (tmp_path / "kept").write_text("a file now")
+        answer = found.post("/suggest", json=pair)
+    assert answer.status_code == 500
+    assert answer.json()["error"].startswith("suggestions cannot be kept: ")
+
+
 def test_suggestions_are_off_by_default(server: Running) -> None:
     answer = server.post("/suggest", json={"q": "a", "s": "b", "source": "fr", "target": "en"})
     assert (answer.status_code, answer.json()) == (403, {"error": "Suggestions are disabled on this server."})

@@ -11,6 +11,7 @@
 | 503 | `UnavailableError`: loading or draining, with Retry-After |
 | 504 | `TimeLimitError` |
 | 499 | `ClientGoneError` |
+| 500 | `DiskError`, and a bug |
 """
 
 import math
@@ -22,7 +23,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from regard.errors import RegardError, ResourceError, is_out_of_memory
+from regard.errors import DiskError, RegardError, ResourceError, is_out_of_memory
 from regard.extras import MissingPackageError, missing, missing_module
 
 
@@ -98,6 +99,8 @@ def status_of(error: BaseException) -> int:
         return 501
     if isinstance(error, ResourceError) or is_out_of_memory(error):
         return 503
+    if isinstance(error, DiskError):
+        return 500
     return 400 if isinstance(error, RegardError | RequestValidationError) else 500
 
 

@@ -4,10 +4,11 @@ There is one file for each direction, such as `fr-en.tsv`, with a source and its
 """
 
 import re
+import tempfile
 import threading
 from pathlib import Path
 
-from regard.errors import DiskError
+from regard.errors import ConfigError, DiskError
 from regard.serve.errors import ForbiddenError, TooLargeError
 from regard.serve.settings import SuggestionSettings
 
@@ -18,8 +19,11 @@ class Suggestions:
     """The files of suggestions in a directory."""
 
     def __init__(self, settings: SuggestionSettings) -> None:
+        """Makes the directory. One that cannot be made or written is a `ConfigError`."""
         self._settings = settings
         self._lock = threading.Lock()
+        if settings.directory is not None:
+            _prepare(settings.directory)
 
     @property
     def accepted(self) -> bool:
@@ -42,6 +46,19 @@ class Suggestions:
                     file.write(line)
         except OSError as error:
             raise DiskError(f"suggestions cannot be kept: {error.strerror or error}") from None
+
+
+def _prepare(directory: Path) -> None:
+    """Make the directory, and try to write into it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(
+            f"suggestions.directory = {str(directory)!r}: suggestions cannot be kept there: {reason}; choose another directory"
+        ) from None
 
 
 def _in_line(text: str) -> str:
