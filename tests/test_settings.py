@@ -71,6 +71,9 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     for read, name in ((read_toml, "none.toml"), (read_toml, "a.toml"), (read_json, "a.json"), (read_toml, "folder")):
         with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
             read(tmp_path / name)
+    (tmp_path / "latin.toml").write_bytes(b"[a]\nb = 'caf\xe9'\n")
+    with pytest.raises(ConfigError, match=r"latin\.toml:2: not UTF-8 \(byte 0xe9 at column 9\); save it as UTF-8$"):
+        read_toml(tmp_path / "latin.toml")
 
 
 def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:

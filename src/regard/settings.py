@@ -169,8 +169,13 @@ def _text(path: Path, missing: str = WRITTEN_BY_INIT) -> str:
         raise ConfigError(f"{path}: no such config file; {missing}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a directory, not a config file; give a .toml file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        byte = error.object[error.start]
+        raise ConfigError(f"{path}:{line}: not UTF-8 (byte {byte:#x} at column {column}); save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}; check the path") from None
 
 
 def override(values: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:

@@ -41,8 +41,12 @@ def test_the_file_of_keys(keys: Path, tmp_path: Path) -> None:
     keys.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="no key in it"):
         Keys.read(keys)
-    with pytest.raises(ConfigError, match="cannot be read"):
-        Keys.read(tmp_path / "missing")
+    keys.write_bytes(b"alpha\nb\xe9ta\n")
+    with pytest.raises(ConfigError, match=r"keys\.txt:2: not UTF-8 \(byte 0xe9 at column 2\); give a text file"):
+        Keys.read(keys)
+    for path, reason in ((tmp_path / "missing", "no such file"), (tmp_path, "a directory")):
+        with pytest.raises(ConfigError, match=f"{path.name}: {reason}; give a text file with one key a line"):
+            Keys.read(path)
 
 
 def test_requests_need_a_key(models: ServedModels, keys: Path) -> None:

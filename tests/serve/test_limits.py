@@ -310,7 +310,7 @@ def test_the_name_of_a_file_can_be_written(small: Running) -> None:
 
 def test_texts_and_characters_are_limited(small: Running) -> None:
     message = is_refused(small, 400, json={**GOOD, "q": ["a"] * 6})
-    assert message == "Invalid request: request (6) exceeds text limit (5)"
+    assert message == "Invalid request: 6 texts exceed the limit of 5 texts"
     message = is_refused(small, 400, json={**GOOD, "q": "a" * 501})
     assert message == "Invalid request: request (501) exceeds text limit (500)"
 

@@ -294,7 +294,14 @@ def test_a_second_signal_ends_within_a_batch(bundles: list[Path], served_cache: 
         (["BUNDLE", "--port", "99999"], "port = 99999"),
         (["BUNDLE", "--host", "203.0.113.7"], "cannot listen there"),
         (["BUNDLE", "--set", "limits.secnds=3"], "did you mean 'limits.seconds'?"),
-        (["BUNDLE", "--api-keys", "NOWHERE"], "cannot be read"),
+        (["BUNDLE", "--api-keys", "NOWHERE"], "--api-keys NOWHERE: no such file; give a text file with one key a line"),
+        (
+            ["BUNDLE", "--set", "suggestions.directory=BUNDLE/config.json/x"],
+            "suggestions cannot be kept there: not a directory",
+        ),
+        (["BUNDLE", "--host", "nowhere.invalid", "--port", "0"], "give a name or an address of this machine"),
+        (["BUNDLE", "--set", "limits.seconds"], "expected KEY=VALUE, for example --set limits.seconds=10"),
+        (["BUNDLE", "--set", "port=5881", "--port", "5882"], "--port 5882 and --set port=5881: leave one of them out"),
         (["BUNDLE", "--cors", "example.org"], "is no origin"),
         (["BUNDLE", "--beam", "100"], "above limits.beam = 10"),
         (["BUNDLE", "--config", "NOWHERE"], "no such config file; write the settings that should differ into it"),
@@ -309,7 +316,10 @@ def test_a_wrong_command_is_one_line(
     from regard.cli.main import run
 
     given = [
-        str(bundles[0]) if word == "BUNDLE" else word.replace("NOWHERE", str(tmp_path / "none")) for word in arguments
+        str(bundles[0])
+        if word == "BUNDLE"
+        else word.replace("NOWHERE", str(tmp_path / "none")).replace("BUNDLE", str(bundles[0]))
+        for word in arguments
     ]
     monkeypatch.setattr(sys, "argv", ["regard", "serve", *given])
     with pytest.raises(SystemExit) as ended:

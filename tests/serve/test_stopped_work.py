@@ -212,11 +212,11 @@ def test_the_number_of_inputs_is_limited(every: Running) -> None:
     with running(every.service.models, limits={"batch_texts": 3}) as found:
         for route, body, name in [
             ("forecast", {"series": [[1.0, 2.0]] * 4}, "series"),
-            ("classify", {"pictures": ["QUJD"] * 4}, "picture"),
-            ("caption", {"pictures": ["QUJD"] * 4}, "picture"),
+            ("classify", {"pictures": ["QUJD"] * 4}, "pictures"),
+            ("caption", {"pictures": ["QUJD"] * 4}, "pictures"),
         ]:
             answer = found.post(f"/v1/regard/{route}", json=body)
-            message = f"Invalid request: request (4) exceeds {name} limit (3)"
+            message = f"Invalid request: 4 {name} exceed the limit of 3 {name}"
             assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
         answer = found.post("/v1/completions", json={"model": "counted", "prompt": ["that", "is"], "n": 2})
         assert answer.status_code == 400

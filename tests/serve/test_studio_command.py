@@ -47,6 +47,10 @@ def test_it_prints_its_address_and_ends_at_ctrl_c(bundles: list[Path], served_ca
 def test_mistakes_are_refused_before_anything_is_loaded(bundles: list[Path], tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="nowhere"):
         studio([tmp_path / "nowhere"])
+    with pytest.raises(ConfigError, match=r"regard studio: unknown key 'prot'; did you mean 'port'\?"):
+        studio(bundles, sets=["prot=3"])
+    with pytest.raises(ConfigError, match="--port 0 and --set port=3: leave one of them out"):
+        studio(bundles, port=0, sets=["port=3"])
     with pytest.raises(ConfigError, match="beams"):
         studio(bundles, sets=["limits.beams=3"])
     [taken] = listen(ServeSettings(port=0))

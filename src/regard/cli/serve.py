@@ -76,16 +76,24 @@ def serve(
     run(service, sockets, lambda: print_status(f"serving on {address}; Ctrl-C ends it"))
 
 
-def serve_settings(config: Path | None, flags: dict[str, Any], sets: list[str]) -> "ServeSettings":
-    """The settings of a file, changed by flags and `--set`."""
+def serve_settings(
+    config: Path | None, flags: dict[str, Any], sets: list[str], verb: str = "regard serve"
+) -> "ServeSettings":
+    """The settings of a file, changed by flags and `--set`. verb: of the flags, for messages."""
+    from regard.errors import ConfigError
     from regard.serve.settings import ServeSettings
     from regard.settings import override, read_toml
 
+    for assignment in sets:
+        key, equals, _ = (part.strip() for part in assignment.partition("="))
+        if not equals or not key:
+            raise ConfigError(f"--set {assignment}: expected KEY=VALUE, for example --set limits.seconds=10")
+        if key in flags:
+            flag = f"--{key.replace('_', '-')}{f' {flags[key]}' if isinstance(flags[key], str | int) else ''}"
+            raise ConfigError(f"{flag} and --set {assignment}: leave one of them out")
     values = (
         {}
         if config is None
         else read_toml(config, "write the settings that should differ into it: docs/serving.md has them all")
     )
-    return ServeSettings.parse(
-        override({**values, **flags}, sets), str(config) if config is not None else "regard serve"
-    )
+    return ServeSettings.parse(override({**values, **flags}, sets), str(config) if config is not None else verb)

@@ -10,8 +10,8 @@ def studio(
     bundles: Annotated[
         list[Path], typer.Argument(metavar="DIR ..", help="Runs or bundles, of any task; two are shown side by side.")
     ],
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 is a free one.")] = 5000,
+    host: Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 5000 by default, 0 is a free one.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the studio in the browser.")] = False,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of `regard serve`.")
@@ -37,7 +37,10 @@ def studio(
     from regard.serve.service import Service
     from regard.tasks.load import open_given
 
-    settings = serve_settings(None, {"host": host, "port": port}, sets or [])
+    flags = {"host": host, "port": port}
+    settings = serve_settings(
+        None, {name: value for name, value in flags.items() if value is not None}, sets or [], "regard studio"
+    )
     tasks = [open_given(bundle).config.task for bundle in bundles]  # a wrong path is refused before the port is taken
     sockets = listen(settings)
     names = list(names_of(bundles))

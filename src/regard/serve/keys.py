@@ -11,6 +11,9 @@ from regard.foreign import bounded_lines
 LONGEST = 512
 """Characters of a key; a longer one is wrong."""
 
+_ADVICE = "give a text file with one key a line"
+_REASONS = {FileNotFoundError: "no such file", IsADirectoryError: "a directory"}
+
 
 @dataclass(frozen=True)
 class Key:
@@ -35,13 +38,16 @@ class Keys:
             return cls(None)
         found: list[Key] = []
         try:
-            lines = [line.decode("utf-8") for line in bounded_lines(path)]
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"--api-keys {path}: cannot be read: {error}; give a text file with one key a line"
-            ) from None
+            lines = list(bounded_lines(path))
+        except OSError as error:
+            reason = _REASONS.get(type(error), f"cannot be read: {(error.strerror or str(error)).lower()}")
+            raise ConfigError(f"--api-keys {path}: {reason}; {_ADVICE}") from None
         for number, line in enumerate(lines, 1):
-            words = line.split()
+            try:
+                words = line.decode("utf-8").split()
+            except UnicodeDecodeError as error:
+                where = f"byte {line[error.start]:#x} at column {error.start + 1}"
+                raise ConfigError(f"--api-keys {path}:{number}: not UTF-8 ({where}); {_ADVICE}") from None
             if not words or words[0].startswith("#"):
                 continue
             rate = words[1] if len(words) > 1 else None

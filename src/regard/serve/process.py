@@ -9,6 +9,7 @@
 """
 
 import asyncio
+import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -51,9 +52,14 @@ def listen(settings: ServeSettings) -> list[socket.socket]:
     except (OSError, UnicodeError) as error:
         if listener is not None:
             listener.close()
-        reason = getattr(error, "strerror", None) or error
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        if isinstance(error, socket.gaierror | UnicodeError) or error.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(
+                f"--host {settings.host}: cannot listen there: {reason}; give a name or an address of this machine, "
+                "such as 127.0.0.1, or 0.0.0.0 for all of them"
+            ) from None
         raise ConfigError(
-            f"--host {settings.host} --port {settings.port}: cannot listen there: {str(reason).lower()}; "
+            f"--host {settings.host} --port {settings.port}: cannot listen there: {reason}; "
             "choose another port (0 is a free one), or end the program that has it"
         ) from None
     return [listener]

@@ -356,7 +356,7 @@ def _sliced(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 async def _classified_pictures(
     service: Service, request: Request, name: str | None, files: Sequence[bytes]
 ) -> JSONResponse:
-    service.check_count(len(files), "picture")
+    service.check_count(len(files), "pictures")
     model = _named(service, request, "classify_images", name)
 
     def work(classifier: Any, stopped: StopSignal) -> list[Any]:
@@ -371,7 +371,7 @@ async def _classified_pictures(
 
 async def _captioned(request: Request, body: CaptionBody, files: Sequence[bytes]) -> JSONResponse:
     service = service_of(request)
-    service.check_count(len(files), "picture")
+    service.check_count(len(files), "pictures")
     model = _named(service, request, "caption", body.model)
     options = _options(service, body.keywords())
 

@@ -309,16 +309,16 @@ class Service:
     def check_texts(self, texts: Sequence[str]) -> None:
         """Refuse more texts, or longer ones, than a request may have."""
         limits = self.settings.limits
-        self.check_count(len(texts), "text")
+        self.check_count(len(texts), "texts")
         characters = sum(map(len, texts))
         if characters > limits.characters:
             raise RequestError(f"Invalid request: request ({characters}) exceeds text limit ({limits.characters})")
 
     def check_count(self, inputs: int, name: str) -> None:
-        """Refuse more inputs than a request may have. name: what they are."""
+        """Refuse more inputs than a request may have. name: what they are, of several."""
         most = self.settings.limits.batch_texts
         if inputs > most:
-            raise RequestError(f"Invalid request: request ({inputs}) exceeds {name} limit ({most})")
+            raise RequestError(f"Invalid request: {inputs} {name} exceed the limit of {most} {name}")
 
 
 async def terms_of_steps(
