@@ -143,7 +143,7 @@ def test_mistakes_are_named(command, files: Path, small_run: Path) -> None:
             (small_run,),
             "give --src F --ref F for a translator, --text F for a language model, --data F for a classifier, --images F for a",
         ),
-        ((small_run, "--src", files / "hyp"), "give --src F --ref F for a translator"),
+        ((small_run, "--src", files / "hyp"), "--ref is missing: a translator is evaluated by --src F --ref F"),
         ((small_run, "--src", files / "hyp", *ref, "--text", files / "hyp"), "give --src F --ref F for a translator"),
         ((small_run, "--data", files / "hyp"), "its task is to translate, not to classify; use `regard translate`"),
         ((small_run, "--text", files / "hyp"), "its task is to translate, not to generate; use `regard translate`"),

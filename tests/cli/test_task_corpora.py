@@ -26,6 +26,7 @@ def test_scan_from_its_file_to_pairs(command, tmp_path: Path) -> None:
     assert converted.out.splitlines()[1] == "walk b\tI_WALK I_WALK"
     for arguments, message in (
         (("split", tmp_path / "tasks.txt", "--valid", 1), "a directory for the parts is missing"),
+        (("split", tmp_path / "t.fr", tmp_path / "t.en"), "t.en: a directory for the parts is missing"),
         (("split", "--from", "scan", tmp_path / "tasks.txt", tmp_path / "scan", "--valid", 1), "it is there already"),
         (("split", "--from", "scan", tmp_path / "tasks.txt", tmp_path / "o"), "nothing is taken"),
         (("convert", "--from", "cmudict", tmp_path / "tasks.txt", "-"), "tasks.txt:1: walk is no phoneme"),

@@ -62,7 +62,7 @@ def test_cogs_and_its_groups(tmp_path: Path) -> None:
     assert read_groups(str(tmp_path / "types"), sources, "gen.src") == ["one", "two"]
     with pytest.raises(DataError, match=r"gen\.tsv:2: Tom ran \., and gen\.src:2 has A dog ran \.; the groups must be"):
         read_groups(str(path), ["A cat ran .", "A dog ran ."], "gen.src")
-    with pytest.raises(DataError, match=r"types: 2 groups for the 1 sentences of gen\.src"):
+    with pytest.raises(DataError, match=r"types: 2 lines, and gen\.src has 1; give the group of each line"):
         read_groups(str(tmp_path / "types"), sources[:1], "gen.src")
     (tmp_path / "types").write_text("one\n \n")
     with pytest.raises(DataError, match=r"types:2: empty; give the group"):

@@ -37,7 +37,6 @@ def split(
     from regard.data.task_formats import take_corpus
     from regard.errors import ConfigError
 
-    chosen = check_split(valid, test, order, seed, files)
     source, read, rest = take_corpus(files, read_as, "IN OUT")
     if len(rest) != 1:
         raise ConfigError(
@@ -45,6 +44,7 @@ def split(
             if rest
             else f"{source.name}: a directory for the parts is missing; give IN OUT"
         )
+    chosen = check_split(valid, test, order, seed, files)
     out = Path(rest[0])
     parts = split_corpus(
         source,

@@ -21,8 +21,9 @@ def read_groups(path: str, sources: Sequence[str], source_name: str) -> list[str
     else:
         groups = [line.strip() for line in read_all(path)]
     if len(groups) != len(sources):
+        lines = f"{len(groups):,} line{'s' * (len(groups) != 1)}"
         raise DataError(
-            f"{display_name(path)}: {len(groups):,} groups for the {len(sources):,} sentences of {source_name}; give one for each"
+            f"{display_name(path)}: {lines}, and {source_name} has {len(sources):,}; give the group of each line, one a line"
         )
     empty = next((number for number, group in enumerate(groups, 1) if not group), None)
     if empty is not None:

@@ -21,6 +21,11 @@ def check_files(bundle: OpenBundle, flags: TestFlags) -> None:
     known = {flag for files in needed.values() for flag in (*files.flags, *files.optional)}
     given = {flag for flag in known if flags.get(flag) is not None}
     fitting = [name for name, files in needed.items() if set(files.flags) <= given <= {*files.flags, *files.optional}]
+    own = needed[bundle.config.task]
+    if not fitting and given and given <= {*own.flags, *own.optional}:
+        missing = " ".join(f"--{flag}" for flag in own.flags if flag not in given)
+        together = " ".join(f"--{flag} F" for flag in own.flags)
+        raise ConfigError(f"{missing} is missing: {own.model} is evaluated by {together}")
     if not fitting:
         *others, last = [
             f"{' '.join(f'--{flag} F' for flag in files.flags)} for {files.model}" for files in needed.values()
