@@ -121,6 +121,11 @@ class Chromium:
         pointer = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [move]}
         self._ask("POST", "/actions", {"actions": [pointer]})
 
+    def retype(self, text: str, selector: str) -> None:
+        """Type in the place of what a field holds."""
+        self.run("document.querySelector(arguments[0]).select()", selector)
+        self.type(text, selector)
+
     def texts(self, selector: str) -> list[str]:
         """The text of every element of a selector."""
         found: list[str] = self.run(
@@ -154,6 +159,10 @@ class Chromium:
         lines = self._ask("POST", "/se/log", {"type": "browser"})
         severe = [line["message"] for line in lines if line["level"] == "SEVERE"]
         return [*([told] if told else []), *severe]
+
+    def logged(self) -> list[str]:
+        """All that the console says, mere advice too. What was read before is gone."""
+        return [line["message"] for line in self._ask("POST", "/se/log", {"type": "browser"})]
 
     def requested(self) -> list[str]:
         """The addresses of everything that the page has loaded."""

@@ -162,6 +162,78 @@ def test_what_does_not_fit_is_said_where_it_was_asked(reader: Chromium, address:
     assert reader.text(".grown").strip() == "the apple is red"
 
 
+BEAM = "input[aria-label=beam]"
+
+
+def test_a_number_out_of_bounds_is_not_searched_and_is_said(reader: Chromium, address: str) -> None:
+    """Its first digit is not searched either; no tree of another search stays, and no link or page is made of it."""
+    opened(reader, address, model="pocket", text=TEXT, pace=0)
+    limit = "must be a whole number from 1 to 10"
+    for typed, said in (
+        ("99", f"beam = 99: {limit}"),
+        ("0", f"beam = 0: {limit}"),
+        ("-3", f"beam = -3: {limit}"),
+        ("2.5", f"beam = 2.5: {limit}"),
+        ("e", f"beam: {limit}"),
+    ):
+        reader.retype(typed, BEAM)
+        reader.until(f"return document.querySelector('.live .refused').textContent === {said!r}")
+        reader.until(SETTLED)
+        assert reader.run("return document.querySelectorAll('.tree-live .node, #view .card').length") == 0, typed
+        assert reader.run("return document.querySelector(arguments[0]).ariaInvalid", BEAM) == "true"
+    for button in ("#save", "#link"):
+        reader.click(button)
+        reader.until(f"return document.querySelector('{button}').textContent === {said!r}")
+    reader.retype("10", BEAM)
+    reader.until(SETTLED)
+    assert reader.run("return document.querySelector('.live .refused').hidden")
+    _, tree = beam_tree(translator(), TEXT, beam=10)
+    assert reader.run("return document.querySelectorAll('.tree-live .node').length") == len(tree.nodes)
+    opened(reader, address, model="pocket", text=TEXT, beam=11)  # a link
+    assert reader.text(".live .refused") == f"beam = 11: {limit}"
+    opened(reader, address, model="verse", text="the", max_length=4, temperature=0)
+    assert reader.text(".live .refused") == "temperature = 0: must be a number from 0.05 to 10"
+    assert reader.trouble() == []
+
+
+def test_a_word_that_occurs_twice_is_masked_twice_and_it_is_said(reader: Chromium, address: str) -> None:
+    opened(reader, address, model="pocket", text="le chat est le chat", pace=0)
+    reader.click(".words .word-button", 4)
+    assert reader.text(".choices-title") == "“chat”, 2 times"
+    assert reader.text(".choice-item") == "Mask each “chat”: the model does not see them"
+    assert reader.run("return document.querySelector('.choice-field input').placeholder") == "Replace each “chat” by"
+    reader.click(".choice-item")
+    reader.until(SETTLED)
+    assert reader.texts(".chip bdi") == ["without each “chat”"]
+    assert reader.texts(".words .gone") == ["chat", "chat"]
+    opened(reader, address, model="pocket", text="le chat est le chat", replace="chat=pomme", pace=0)
+    assert reader.texts(".chip bdi") == ["each “chat” becomes “pomme”"]
+
+
+def test_a_link_to_what_is_not_here_says_so(reader: Chromium, address: str) -> None:
+    opened(reader, address, model="pockets", beside="mood", view="dreams", text=TEXT, pace=0)
+    assert reader.text(".notice") == (
+        "This server has no model “pockets”. This is “pocket”. The server has no other model “mood” of this task to show "
+        "beside it. There is no view “dreams” here. This is “Alignment”."
+    )
+    reader.click("#tab-heads")
+    assert reader.run("return document.querySelector('.notice').hidden")
+    opened(reader, address, model="pocket", view="mixing", text=TEXT, pace=0)  # a Transformer has none
+    reader.until("return document.querySelector('[aria-selected=true]').textContent === 'Alignment'")
+    assert reader.text(".notice") == "There is no view “Mixing” here. This is “Alignment”."
+    opened(reader, address, model="pocket", view="search", text=TEXT, pace=0)
+    assert reader.run("return document.querySelector('.notice').hidden")
+
+
+def test_the_root_of_the_tree_has_a_name(reader: Chromium, address: str) -> None:
+    opened(reader, address, model="pocket", text=TEXT, pace=0)
+    names = reader.run("return [...document.querySelectorAll('.tree-live .node')].map((one) => one.ariaLabel)")
+    assert names[0] == "the beginning: nothing is written yet, score 0"
+    assert not [name for name in names if name.startswith(":")]
+    reader.hover(".tree-live .node circle")
+    assert reader.text("#tip strong") == "the beginning"
+
+
 BUSY = """
 const real = fetch;
 let refusals = 1;

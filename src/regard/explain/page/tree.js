@@ -13,6 +13,8 @@ const STATES = {
   best: "the translation",
 };
 
+const BEGINNING = "the beginning"; // of every hypothesis: the root, which has no token
+
 // An exact search has a bound instead of a beam.
 const EXACT_STATES = {
   ...STATES,
@@ -113,6 +115,7 @@ export function treeView(parent, tree) {
   }
 
   function state(node) {
+    if (!node.up && !node.text) return "nothing is written yet";
     return (bounded ? EXACT_STATES : STATES)[node.state];
   }
 
@@ -124,7 +127,7 @@ export function treeView(parent, tree) {
 
   function prefix(node) {
     const texts = path(node).filter((at) => at.up).map((at) => at.text);
-    return (pieces ? texts.join("").replaceAll("▁", " ").trim() : texts.join(" ")) || node.text;
+    return (pieces ? texts.join("").replaceAll("▁", " ").trim() : texts.join(" ")) || (node.up ? "∅" : BEGINNING);
   }
 
   function look(node, event) {

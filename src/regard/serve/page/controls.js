@@ -5,14 +5,25 @@ export function field(name, control) {
   return make("label", { class: "field" }, name, control);
 }
 
-// A number; `take` gets it only when it is one within its bounds.
-export function number(name, value, { least, most, step }, take) {
-  const input = make("input", { type: "number", value, min: least, max: most, step, "aria-label": name, input: () => {
-    const given = Number(input.value);
-    const fits = input.value.trim() !== "" && Number.isFinite(given) && given >= least && given <= most;
-    input.setAttribute("aria-invalid", String(!fits));
-    if (fits) take(given);
+const PAUSE = 250; // milliseconds without a key, after which a number counts: 10 is not searched as 1 first
+
+// The number `key` of the state. One that is out of bounds stays out of the state; `state.wrong` says what is wrong with it, so that
+// nothing is shown as if it had been used (`checkNumbers`).
+export function number(name, key, state, { least, most, step }, change) {
+  const whole = step === 1;
+  const input = make("input", { type: "number", value: state[key], min: least, max: most, step, "aria-label": name, input: () => {
+    const fits = check();
+    change(fits ? { [key]: Number(input.value) } : {}, { pause: PAUSE });
   } });
+  function check() {
+    const [typed, given] = [input.value.trim(), Number(input.value)]; // letters leave "" in a field of numbers
+    const fits = typed !== "" && given >= least && given <= most && (!whole || Number.isInteger(given));
+    input.setAttribute("aria-invalid", String(!fits));
+    if (fits) delete state.wrong[key];
+    else state.wrong[key] = `${name}${typed && ` = ${typed}`}: must be a ${whole ? "whole " : ""}number from ${least} to ${most}`;
+    return fits;
+  }
+  check(); // a link may hold anything
   return field(name, input);
 }
 
@@ -27,10 +38,10 @@ export function select(name, options, value, take) {
 // How tokens are drawn: temperature, top-k, top-p and the seed.
 export function drawingFields(state, change) {
   return [
-    number("temperature", state.temperature, { least: 0.05, most: 10, step: 0.1 }, (temperature) => change({ temperature })),
-    number("top-k (0: all)", state.top_k, { least: 0, most: 100000, step: 1 }, (top_k) => change({ top_k })),
-    number("top-p", state.top_p, { least: 0.01, most: 1, step: 0.05 }, (top_p) => change({ top_p })),
-    number("seed", state.seed, { least: 0, most: 4294967295, step: 1 }, (seed) => change({ seed })),
+    number("temperature", "temperature", state, { least: 0.05, most: 10, step: 0.1 }, change),
+    number("top-k (0: all)", "top_k", state, { least: 0, most: 100000, step: 1 }, change),
+    number("top-p", "top_p", state, { least: 0.01, most: 1, step: 0.05 }, change),
+    number("seed", "seed", state, { least: 0, most: 4294967295, step: 1 }, change),
   ];
 }
 

@@ -5,12 +5,12 @@ import { make } from "./explain/dom.js";
 import { exact, grouped } from "./explain/format.js";
 import { share } from "./shares.js";
 import { pause } from "./growth.js";
-import { requestOf } from "./studio_state.js";
+import { checkNumbers, requestOf } from "./studio_state.js";
 
 export function drawingControls(state, change) {
   return [
     ...drawingFields(state, change),
-    number("most tokens", state.max_length, { least: 1, most: 400, step: 1 }, (max_length) => change({ max_length })),
+    number("most tokens", "max_length", state, { least: 1, most: 400, step: 1 }, change),
     paceField(state, change),
   ];
 }
@@ -36,6 +36,7 @@ export function drawingColumn(model, change, named) {
     text.replaceChildren(make("span", { class: "prompt" }, state.text));
     text.setAttribute("aria-busy", "true");
     try {
+      checkNumbers(state);
       for await (const { event, data } of events("/studio/watch", requestOf(state, model.name), signal)) {
         if (signal.aborted) return null;
         if (event === "refused") throw new Refused(400, data.message);

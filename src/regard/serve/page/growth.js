@@ -8,7 +8,7 @@ import { compareWords, marked } from "./explain/sentences.js";
 import { treeView } from "./explain/tree.js";
 import { number, paceField, select, drawingFields } from "./controls.js";
 import { share } from "./shares.js";
-import { requestOf } from "./studio_state.js";
+import { checkNumbers, requestOf, timesOf } from "./studio_state.js";
 import { explanationOf } from "./views.js";
 
 export function translationControls(state, change, limits) {
@@ -16,9 +16,9 @@ export function translationControls(state, change, limits) {
   return [
     select("search", kinds, String(state.sample), (value) => change({ sample: value === "true" }, { controls: true })),
     ...(state.sample
-      ? [number("samples", state.samples, { least: 1, most: limits.beam, step: 1 }, (samples) => change({ samples })), ...drawingFields(state, change)]
-      : [number("beam", state.beam, { least: 1, most: limits.beam, step: 1 }, (beam) => change({ beam })),
-        number("alpha", state.alpha, { least: 0, most: 10, step: 0.1 }, (alpha) => change({ alpha }))]),
+      ? [number("samples", "samples", state, { least: 1, most: limits.beam, step: 1 }, change), ...drawingFields(state, change)]
+      : [number("beam", "beam", state, { least: 1, most: limits.beam, step: 1 }, change),
+        number("alpha", "alpha", state, { least: 0, most: 10, step: 0.1 }, change)]),
     paceField(state, change),
   ];
 }
@@ -62,6 +62,7 @@ export function translationColumn(model, change, named) {
     const nodes = [{ id: 0, parent: null, text: "", logprob: 0, score: 0, state: "kept", step: 0, bound: null, hopeful: null }];
     let show = null;
     try {
+      checkNumbers(state);
       for await (const { event, data } of events("/studio/watch", requestOf(state, model.name), signal)) {
         if (signal.aborted) return null;
         if (event === "refused") throw new Refused(400, data.message);
@@ -127,14 +128,16 @@ export function translationColumn(model, change, named) {
 
   // What can be done with a word of the source.
   function wordMenu(word, button) {
-    const menu = openChoices(button, `“${word}”`);
+    const times = timesOf(word, state.text); // a change is one of a word, in every place that it has
+    const [it, whose] = times > 1 ? [`each “${word}”`, "them"] : ["it", "it"];
+    const menu = openChoices(button, times > 1 ? `“${word}”, ${times} times` : `“${word}”`);
     const masked = state.mask.includes(word);
     const plain = (text) => make("span", {}, text);
     menu.fill([
-      masked ? { label: plain("Show it to the model again"), say: "Show it again", plain: true, take: () => change({ mask: state.mask.filter((one) => one !== word) }) }
-        : { label: plain("Mask it: the model does not see it"), say: "Mask it", plain: true, take: () => change({ mask: [...new Set([...state.mask, word])] }) },
+      masked ? { label: plain(`Show ${it} to the model again`), say: `Show ${it} again`, plain: true, take: () => change({ mask: state.mask.filter((one) => one !== word) }) }
+        : { label: plain(`Mask ${it}: the model does not see ${whose}`), say: `Mask ${it}`, plain: true, take: () => change({ mask: [...new Set([...state.mask, word])] }) },
     ]);
-    menu.field("Replace it by", (other) => change({
+    menu.field(`Replace ${it} by`, (other) => change({
       replace: [...state.replace.filter((pair) => !pair.startsWith(`${word}=`)), `${word}=${other}`], mask: state.mask.filter((one) => one !== word),
     }));
   }

@@ -1,5 +1,5 @@
 // The studio: one input, one or two models, a search that is watched, and the views behind it.
-import { askText, load, Refused, useKey } from "./client.js";
+import { askText, load, Refused } from "./client.js";
 import { select } from "./controls.js";
 import { drawingColumn, drawingControls } from "./drawing.js";
 import { editor } from "./editor.js";
@@ -7,10 +7,11 @@ import { make } from "./explain/dom.js";
 import { languageName } from "./explain/format.js";
 import { masthead } from "./explain/masthead.js";
 import { translationColumn, translationControls } from "./growth.js";
+import { keyForm } from "./key.js";
 import { labelColumn } from "./labels.js";
 import { captionColumn, pictureInput, pictureLabelColumn } from "./pictures.js";
 import { copy } from "./state.js";
-import { changesOf, emptyState, linkedState, linkState, requestOf } from "./studio_state.js";
+import { changesOf, checkNumbers, emptyState, linkedState, linkState, requestOf } from "./studio_state.js";
 import { VIEWS, drawView, explanationOf, offers, refusedBox } from "./views.js";
 
 const PAUSE = 250; // milliseconds without a key, after which a text is sent
@@ -33,9 +34,10 @@ const main = document.getElementById("main");
 const setup = make("div", { class: "setup" });
 const source = editor({ input: (text) => change({ text }, { pause: PAUSE }), point: () => {} });
 const picture = pictureInput(change);
+const notice = make("p", { class: "notice refused", role: "alert", hidden: true });
 const chips = make("div", { class: "changes", "aria-label": "Changes" });
 const links = make("div", { class: "bar" },
-  make("button", { type: "button", class: "plain", id: "link", click: (event) => told(event.target, "Link copied", () => copy(location.href)) }, "Copy link"),
+  make("button", { type: "button", class: "plain", id: "link", click: (event) => told(event.target, "Link copied", share) }, "Copy link"),
   make("button", { type: "button", class: "plain", id: "save", click: (event) => told(event.target, "Saved", save) }, "Save as a page"));
 const input = make("section", { class: "card source-card", "aria-label": "Input" });
 const live = make("div", {});
@@ -62,6 +64,7 @@ function change(patch, { pause = 0, controls = false } = {}) {
   if (fresh) build();
   else if (controls) buildSetup();
   showChanges();
+  if (fresh) notify("");
   clearTimeout(timer);
   running.abort();
   root.dataset.settled = "false";
@@ -83,7 +86,13 @@ async function told(button, done, work) {
   setTimeout(() => { button.textContent = name; }, 2000);
 }
 
+async function share() {
+  checkNumbers(state);
+  await copy(location.href);
+}
+
 async function save() {
+  checkNumbers(state);
   const said = columns[0]?.said;
   const page = await askText("/studio/save", { ...requestOf(state, chosen().name), ...(said ? { said } : {}) });
   const address = URL.createObjectURL(new Blob([page], { type: "text/html" }));
@@ -92,6 +101,31 @@ async function save() {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+// Of what a link asks for: the names that this server, or the model, does not have. Something else is shown instead.
+function unknownOf(linked) {
+  return [
+    linked.model && linked.model !== state.model ? `This server has no model “${linked.model}”. This is “${state.model}”.` : "",
+    linked.beside && linked.beside !== state.beside ? `The server has no other model “${linked.beside}” of this task to show beside it.` : "",
+    !linked.view || linked.view === state.view ? "" : noView(linked.view, state.view),
+  ].filter(Boolean).join(" ");
+}
+
+function noView(id, other) {
+  const name = (one) => VIEWS.find((view_) => view_.id === one)?.name ?? one;
+  return `There is no view “${name(id)}” here.${other ? ` This is “${name(other)}”.` : ""}`;
+}
+
+function notify(text) {
+  notice.textContent = text;
+  notice.hidden = !text;
+}
+
+function buildLinked() {
+  const linked = { ...state };
+  build();
+  notify(unknownOf(linked));
 }
 
 function build() {
@@ -112,6 +146,7 @@ function build() {
 
 function buildSetup() {
   const model = chosen();
+  state.wrong = {}; // the fields are made anew
   const others = models.filter(({ name, task: one }) => one === model.task && name !== model.name);
   setup.replaceChildren(
     select("model", models.map(({ name, task: one }) => [name, `${name} (${one.replace("_", " ")})`]), model.name, (name) => change({ model: name })),
@@ -151,6 +186,7 @@ function turn(event, views) {
 }
 
 function chooseView(id) {
+  notify("");
   state.view = id;
   linkState(state);
   for (const tab of tabs.children) {
@@ -222,7 +258,11 @@ async function showView(signal) {
   for (const tab of tabs.children) tab.hidden = known.length > 0 && !known.some((one_) => offers(tab.dataset.view, one_));
   if (tabs.querySelector('[aria-selected="true"]')?.hidden) {
     const other = [...tabs.children].find((tab) => !tab.hidden);
-    if (other) chooseView(other.dataset.view);
+    if (other) {
+      const before = notice.textContent;
+      chooseView(other.dataset.view);
+      notify(`${before} ${noView(id, other.dataset.view)}`.trim());
+    }
     return;
   }
   for (const { box, explanation } of boxes) {
@@ -250,9 +290,8 @@ function silencer(box) {
 
 function refuse(error) {
   if (!(error instanceof Refused)) throw error;
-  const field = make("input", { id: "key", type: "password", autocomplete: "off", "aria-label": "API key", placeholder: "API key" });
-  main.replaceChildren(make("p", { class: "empty" }, refusedBox(error),
-    error.status === 403 ? [field, make("button", { type: "button", click: () => { useKey(field.value); begin(); } }, "Use")] : ""));
+  main.replaceChildren(make("div", { class: "empty" }, refusedBox(error), error.status === 403 ? keyForm(begin) : ""));
+  document.getElementById("key")?.focus();
   if (error.passes) setTimeout(begin, 1000 * error.retryAfter);
   root.dataset.ready = "true";
 }
@@ -269,12 +308,12 @@ async function begin() {
     root.dataset.ready = "true";
     return;
   }
-  main.replaceChildren(make("h1", { class: "unseen" }, "Studio"), setup, input, chips, live, tabs, view);
-  build();
+  main.replaceChildren(make("h1", { class: "unseen" }, "Studio"), setup, notice, input, chips, live, tabs, view);
+  buildLinked();
   source.set(state.text);
   showChanges();
   refresh();
-  if (!task().picture) source.area.focus({ preventScroll: true });
+  (task().picture ? setup.querySelector("select") : source.area).focus({ preventScroll: true });
   root.dataset.ready = "true";
 }
 
@@ -285,7 +324,7 @@ document.getElementById("foot").append("Everything stays between this page and i
 
 addEventListener("hashchange", () => {
   state = { ...emptyState(), ...linkedState() };
-  build();
+  buildLinked();
   source.set(state.text);
   showChanges();
   running.abort();
