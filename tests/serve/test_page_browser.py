@@ -250,11 +250,38 @@ def test_a_key_is_asked_for(reader: Chromium, tmp_path: Path) -> None:
     with pages(served(), api_keys=str(tmp_path / "keys")) as address:
         reader.open(f"{address}/#source=fr&target=en&text=le+chat+dort")
         reader.until("return document.getElementById('key')")
+        reader.type("wrong", "#key")
+        reader.press("enter")
+        reader.until("return document.querySelector('.status').textContent.startsWith('Invalid API key')")
+        reader.until("return document.activeElement.id === 'key'")
+        reader.type("secret")
+        reader.press("enter")
+        reader.until(TRANSLATED)
+        assert reader.text("#translation") == "the cat sleeps"
+        assert reader.text(".status") == ""
+        assert reader.run("return document.activeElement.id") == "source"
+        assert "secret" not in reader.run("return location.href")
+        assert not [line for line in reader.logged() if "form" in line]
+        reader.run("sessionStorage.clear()")
+        reader.open(f"{address}/#source=fr&target=en&text=le+chat+dort")
+        reader.until("return document.getElementById('key')")
         reader.type("secret", "#key")
         reader.click(".status button")
         reader.until(TRANSLATED)
-        assert reader.text("#translation") == "the cat sleeps"
-        assert "secret" not in reader.run("return location.href")
+        assert reader.run("return document.activeElement.id") == "source"
+
+
+def test_the_studio_asks_for_a_key(reader: Chromium, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("secret\n")
+    with pages(served(), api_keys=str(tmp_path / "keys")) as address:
+        reader.open(f"{address}/studio#text=la+pomme")
+        assert reader.run("return document.activeElement.id") == "key"
+        reader.type("secret")
+        reader.press("enter")
+        reader.until("return document.documentElement.dataset.settled === 'true'")
+        assert reader.text(".grown") != ""
+        assert reader.run("return document.activeElement.id") == "source"
+        reader.run("sessionStorage.clear()")
 
 
 def test_dark_and_light_follow_the_system_and_the_reader(reader: Chromium, address: str) -> None:

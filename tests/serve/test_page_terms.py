@@ -153,6 +153,44 @@ def test_terms_are_sent_for_what_is_in_their_language(reader: Chromium) -> None:
     assert reader.trouble() == []
 
 
+def chosen_word(reader: Chromium, number: int) -> str:
+    """The translation after a click on a word and on the first that is offered instead."""
+    reader.click("#translation .says", number)
+    reader.until("return document.querySelectorAll('.choice-item').length")
+    before = reader.text("#translation")
+    reader.click(".choice-item")
+    chosen = reader.text("#translation")
+    assert chosen != before
+    return chosen
+
+
+def test_a_choice_of_words_is_given_up_for_a_term_of_its_sentence(reader: Chromium) -> None:
+    """That of another sentence stays. It is said until the text changes."""
+    reader.type(". le chat dort", "#source")
+    reader.until("return document.querySelectorAll('#translation .sentence-out').length === 2")
+    reader.until(TRANSLATED)
+    chosen_word(reader, 1)
+    [first, second] = [len(one.split()) for one in reader.texts("#translation .sentence-out")]
+    chosen_word(reader, first + second - 1)
+    [_, kept] = reader.texts("#translation .sentence-out")
+    reader.click(".terms summary")
+    reader.type("pomme", ".term")
+    reader.press("enter")
+    for number in (1, 2):  # the second key comes after the translation with the first
+        reader.type("cat" if number == 1 else "|dog")
+        reader.until("return document.querySelector('.status').textContent")
+        reader.until(TRANSLATED)
+    assert reader.text(".status") == f"The words that you chose for “{SENTENCE}.” are given up, for the term “pomme”."
+    assert "cat" in reader.texts("#translation .sentence-out")[0]
+    assert reader.texts("#translation .sentence-out")[1] == kept
+    chosen = chosen_word(reader, 0)  # under the term
+    reader.type(" ", "#source")
+    reader.until(TRANSLATED)
+    assert reader.text("#translation").rstrip() == chosen
+    assert reader.text(".status") == ""
+    assert reader.trouble() == []
+
+
 def test_what_another_tab_emptied_stays_empty(reader: Chromium) -> None:
     reader.run('localStorage.setItem(\'regard-terms\', \'{"en-fr": [["dog", "chat"]], "fr-en": [["pomme", "cat"]]}\')')
     reader.open(reader.run("return location.href"))

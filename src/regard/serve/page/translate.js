@@ -1,12 +1,14 @@
 // The page `/`: translates as you type, sentence by sentence.
 import { openChoices } from "./choices.js";
-import { Refused, load, useKey } from "./client.js";
+import { Refused, load } from "./client.js";
 import { documents } from "./documents.js";
 import { editor } from "./editor.js";
 import { draw, make } from "./explain/dom.js";
 import { grouped, languageName } from "./explain/format.js";
 import { masthead } from "./explain/masthead.js";
+import { keyForm } from "./key.js";
 import { output } from "./output.js";
+import { pinnedChoices } from "./pinned.js";
 import { sentencesOf, wordsOf } from "./sentences.js";
 import { copy, readState, writeState } from "./state.js";
 import { termList } from "./terms.js";
@@ -16,7 +18,7 @@ import { continuations, linksOf } from "./words.js";
 const PAUSE = 30; // milliseconds without a key, after which a text is sent
 
 const root = document.documentElement;
-const status = make("p", { class: "status", role: "status", "aria-live": "polite" });
+const status = make("div", { class: "status", role: "status", "aria-live": "polite" });
 const count = make("span", { class: "note count" });
 const detected = make("span", { class: "note" });
 const from = make("select", { id: "from", "aria-label": "From", change: () => { edited(0); } });
@@ -37,7 +39,8 @@ let linking = null;
 let running = null; // AbortController of the request
 let shown = []; // [{ text, after, source, language }]: the sentences on the page
 let speaks = null; // the language that was detected of the first sentence
-const pinned = new Map(); // source, target and sentence -> the translation that the reader has chosen
+const pinned = pinnedChoices();
+let givenUp = []; // sentences: the choices that a term has ended, to be said until the text changes
 
 function icon(path) {
   return draw("svg", { viewBox: "0 0 20 20", width: 20, height: 20, "aria-hidden": "true" },
@@ -46,7 +49,7 @@ function icon(path) {
 
 function layout(settings) {
   terms = termList({
-    change: () => edited(0), most: settings.glossaryLimit ?? 0, longest: settings.glossaryCharacters ?? 0, forms: settings.glossaryForms ?? 0,
+    change: () => edited(0, true), most: settings.glossaryLimit ?? 0, longest: settings.glossaryCharacters ?? 0, forms: settings.glossaryForms ?? 0,
   });
   const nav = make("a", { class: "elsewhere", href: "/studio" }, "Studio");
   const head = masthead("translate");
@@ -86,8 +89,9 @@ async function told(button, text, done) {
   setTimeout(() => { button.textContent = before; }, 1500);
 }
 
-// The text or a language has changed.
-function edited(pause) {
+// The text, a language or a term has changed.
+function edited(pause, byTerm = false) {
+  if (!byTerm) givenUp = [];
   clearTimeout(timer);
   running?.abort();
   const { text } = source;
@@ -130,16 +134,26 @@ async function translate() {
       edited(0);
       return;
     }
-    say(answer.without ?? "", answer.without ? "refused" : "");
-    render(sentences.map(({ text, after }) => ({
-      source: text, text: pinned.get(keyOf(text)) ?? answer.translated.get(text) ?? "", after, language: answer.languages.get(text) ?? language(),
-    })));
+    const rows = sentences.map(({ text, after }) => ({
+      source: text, text: answer.translated.get(text) ?? "", after, language: answer.languages.get(text) ?? language(),
+    }));
+    if (!answer.without) giveUp(rows, answer.asked);
+    say(answer.without ?? givenUp.join(" "), answer.without ? "refused" : "");
+    render(rows.map((row) => ({ ...row, said: row.text, text: pinned.of(keyOf(row.source)) ?? row.text })));
     root.dataset.translated = "true";
   } catch (error) {
     if (control.signal.aborted) return;
     refused(error);
   } finally {
     if (running === control) box(false);
+  }
+}
+
+// Ends the choices of words that a new term is about: the term is obeyed.
+function giveUp(rows, glossary) {
+  for (const { source: text, text: said, language: spoken } of rows) {
+    const term = spoken === language() ? pinned.outdated(keyOf(text), text, said, glossary) : null;
+    if (term) givenUp.push(`The words that you chose for “${text}” are given up, for the term “${term}”.`);
   }
 }
 
@@ -171,8 +185,12 @@ function refused(error) {
 
 function askForKey() {
   if (document.getElementById("key")) return;
-  const field = make("input", { id: "key", type: "password", autocomplete: "off", "aria-label": "API key", placeholder: "API key" });
-  status.append(" ", field, make("button", { type: "button", click: () => { useKey(field.value); edited(0); } }, "Use"));
+  status.append(keyForm(() => {
+    say("");
+    source.area.focus();
+    if (languages.length) edited(0);
+    else begin();
+  }));
 }
 
 function render(sentences) {
@@ -217,13 +235,14 @@ function pointSource(place) { point(place, "source"); }
 
 // Other words in the place of one: the translations that begin as this one does up to it.
 async function chooseWord({ sentence, word }, mark) {
-  const { source: text, text: translation, language: spoken } = shown[sentence];
+  const { source: text, text: translation, said, language: spoken } = shown[sentence];
+  const glossary = spoken === language() ? terms.glossary() : [];
   const words = wordsOf(translation);
   const places = words.flatMap((piece, index) => (piece.word === undefined ? [] : [index]));
   const before = words.slice(0, places[word]).map(({ word: one, space }) => one ?? space).join("");
   const list = openChoices(mark, before.trim() ? "Instead, from here on" : "Another translation");
   try {
-    const found = await continuations(text, before.trimEnd(), spoken, to.value, spoken === language() ? terms.glossary() : []);
+    const found = await continuations(text, before.trimEnd(), spoken, to.value, glossary);
     if (!list.stands) return;
     const others = [...new Set(found)].filter((one) => one !== translation);
     list.fill(others.map((one) => {
@@ -231,7 +250,7 @@ async function chooseWord({ sentence, word }, mark) {
       return {
         label: [make("strong", {}, head), rest], say: one,
         take: () => {
-          pinned.set(keyOf(text), one);
+          pinned.pin(keyOf(text), one, said, glossary);
           render(shown.map((row, index) => (index === sentence ? { ...row, text: one } : row)));
           target.word(sentence, word)?.focus();
         },
