@@ -1,9 +1,10 @@
 """A server on a free port of loopback, in a thread of the test, around models that are loaded once."""
 
 import json
+import socket
 import threading
 import time
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,11 +32,8 @@ class Running:
 
     def logged(self, count: int, route: str | None = None) -> list[dict[str, Any]]:
         """The log, or that of one route, when it has so many events. A request is logged after its answer has been sent."""
-        deadline = time.monotonic() + 60
-        while len(events := self.of_route(route)) < count:
-            assert time.monotonic() < deadline, f"{count} events were expected, these came: {events}"
-            time.sleep(0.005)
-        return events
+        wait_for(lambda: len(self.of_route(route)) >= count)
+        return self.of_route(route)
 
     def of_route(self, route: str | None) -> list[dict[str, Any]]:
         """The log so far of one route, or of all."""
@@ -49,6 +47,30 @@ class Running:
 
     def get(self, path: str, **given: Any) -> httpx.Response:
         return self.client.get(path, **given)
+
+
+def raw(server: Running, *parts: bytes, wait: float = 0.0) -> bytes:
+    """The server's answer to these bytes, sent one after the other, until it closes the connection."""
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        answer = b""
+        try:
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(wait)
+            while received := connection.recv(65536):
+                answer += received
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        return answer
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    """Wait until something is true, at most a minute."""
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, "it did not become true within a minute"
+        time.sleep(0.005)
 
 
 @contextmanager

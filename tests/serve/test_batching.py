@@ -13,7 +13,6 @@ from regard.search.interruption import SearchStopped
 from regard.search.options import SearchOptions
 from regard.serve.batching import Batcher
 from regard.serve.errors import SlowdownError, UnavailableError
-from regard.serve.jobs import effort
 from regard.serve.models import ServedModels
 from regard.serve.settings import BatchSettings, LimitSettings
 from tasks.bundles import SPLIT
@@ -343,24 +342,6 @@ def test_a_closed_batcher_finishes_what_is_queued(slow: Slow) -> None:
         await closing
 
     run(batcher, work)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"beam": 1}, 40.0),
-        ({"beam": 5}, 40.0),
-        ({"beam": 10}, 80.0),
-        ({"beam": 1, "min_length": 1000}, 6000.0),  # 2 texts of 1000 tokens, each as long as 3 characters take
-        ({"beam": 10, "min_length": 1000}, 12000.0),
-        ({"sample": True, "nbest": 100}, 800.0),
-        ({"mbr": 50}, 400.0),
-        ({"exact": True}, float("inf")),
-        ({"exhaustive": True, "max_length": 3}, float("inf")),
-    ],
-)
-def test_the_options_count_in_the_effort_of_a_batch(options: Any, expected: float) -> None:
-    assert effort(40, 2, SearchOptions(**options)) == expected
 
 
 def test_a_short_text_whose_search_is_long_can_be_stopped(slow: Slow) -> None:
