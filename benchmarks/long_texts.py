@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from regard.data.recall import marked_lines, marked_text
+from regard.data.recall import far_lines, far_question
 from regard.models.config import MIXER_TRAITS
 
 COMMANDS = ("train, classify", "classify", "train, generate", "generate")
@@ -59,9 +59,9 @@ def cell(mixer: str, length: int, home: Path, path: Path) -> dict[str, Any]:
     """All commands of one mixer and length that `path` lacks. It is written after each."""
     home.mkdir(parents=True, exist_ok=True)
     labelled, text, one, prompt = (home / name for name in ("texts.tsv", "text.txt", "one.txt", "prompt.txt"))
-    labelled.write_text("".join(f"{line}\n" for line in marked_lines(length, TEXTS, 1)), encoding="utf-8")
-    one.write_text(f"{marked_text(length, 2, 0)[0]}\n", encoding="utf-8")
-    lines = [marked_text(64, 3, index)[0] for index in range(3 * length // 64)]
+    labelled.write_text("".join(f"{line}\n" for line in far_lines([length], TEXTS * length, 1)), encoding="utf-8")
+    one.write_text(f"{far_question(length, 2, 0)[0]}\n", encoding="utf-8")
+    lines = [far_question(64, 3, index)[0] for index in range(3 * length // 64)]
     text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     prompt.write_text("\n".join(lines)[: length - PROMPT_LEFT], encoding="utf-8")
     common = {f"model.{key}": value for key, value in MODEL.items()}

@@ -87,6 +87,13 @@ def programs(text: str) -> Iterator[list[str]]:
             words.append(word)
 
 
+def source_of(script: Path) -> str:
+    """A script, and those beside it that it imports: they may read its command line."""
+    text = script.read_text(encoding="utf-8")
+    beside = (script.with_name(f"{name}.py") for name in re.findall(r"^from (\w+) import", text, re.MULTILINE))
+    return "".join([text, *(path.read_text(encoding="utf-8") for path in beside if path.exists())])
+
+
 def check_program(words: list[str]) -> None:
     """A call that is not run: its verb and its flags exist, and so do the files of the repository that it names."""
     program, *arguments = words
@@ -95,7 +102,7 @@ def check_program(words: list[str]) -> None:
         if word.startswith(("recipes/", "benchmarks/")):
             assert list(ROOT.glob(word)), f"{word}: no such file ({shlex.join(words)})"
     if program == "python":
-        script = (ROOT / arguments[0]).read_text(encoding="utf-8")
+        script = source_of(ROOT / arguments[0])
         assert [flag for flag in flags if f'"{flag}"' not in script] == [], shlex.join(words)
         return
     command: Any = get_command(app)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.recall import marked_lines, marked_text
+from regard.data.recall import LABELS, far_lines, far_question
 
 LENGTH = 1_400  # above the 1,024 tokens that any model reads
 MODEL = [
@@ -18,8 +18,8 @@ MODEL = [
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("long") / "marks.tsv"
-    path.write_text("".join(f"{line}\n" for line in marked_lines(LENGTH, 12, 3)), encoding="utf-8")
+    path = tmp_path_factory.mktemp("long") / "questions.tsv"
+    path.write_text("".join(f"{line}\n" for line in far_lines([LENGTH], 12 * LENGTH, 3)), encoding="utf-8")
     return path
 
 
@@ -32,7 +32,7 @@ def run(command, labelled: Path) -> Path:
 
 
 def test_a_classifier_reads_texts_as_long_as_those_of_training(command, run: Path) -> None:
-    text = marked_text(LENGTH, 2, 0)[0]
+    text = far_question(LENGTH, 2, 0)[0]
     whole = command("classify", run, "--json", stdin=f"{text}\n")
     assert (whole.code, whole.err) == (0, "")
     assert json.loads(whole.out)["truncated"] is False
@@ -42,7 +42,7 @@ def test_a_classifier_reads_texts_as_long_as_those_of_training(command, run: Pat
 
 
 def test_the_end_of_a_long_text_is_read(command, run: Path) -> None:
-    words = marked_text(LENGTH, 2, 0)[0].split()
+    words = far_question(LENGTH, 2, 0)[0].split()
     other = [*words[:-1], "alpha"]
     answers = command("classify", run, "--json", stdin=f"{' '.join(words)}\n{' '.join(other)}\n").out.splitlines()
     first, second = (json.loads(line)["probabilities"] for line in answers)
@@ -53,7 +53,7 @@ def test_a_classifier_is_explained_in_lines_and_as_data(command, run: Path, tmp_
     result = command("explain", run, "a b alpha c")
     assert result.code == 0, result.err
     label, logprob, first, second = result.out.splitlines()
-    assert label in ("same", "different")
+    assert label in LABELS
     assert logprob.startswith("log-probability -")
     assert first.startswith("encoder 1\thyena\t90 % of its receptive field within ")
     assert second.startswith("encoder 2\tdelta\t90 % of its")
