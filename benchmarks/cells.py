@@ -121,7 +121,7 @@ def trained(values: Values, run: Path) -> Values:
 
 
 def evaluated(task_name: str, run: Path, flags: Values) -> Values:
-    """What `regard evaluate` measures of a run with these flags."""
+    """The metrics of `regard evaluate` for a run with these flags."""
     task, served = TASKS[task_name], regard.load(run)
     return task.evaluate(served, task.test_set(served, {**FLAGS, **flags})).metrics
 

@@ -189,7 +189,7 @@ def drift(server: Running, minutes: float, rate: float) -> dict[str, Any]:
 
 
 def ratios(parts: Measured) -> list[tuple[str, float, str]]:
-    """What the measurements must show: a name, the number and its target."""
+    """The ratios that have a target: name, number, target."""
     clients, lists = parts[f"{CLIENTS} clients"], parts[f"{LISTS} x {LIST_SIZE}"]
     saturated = parts[f"open, {RATES[-1]:.0%}"]
     own, found = "regard", list[tuple[str, float, str]]()

@@ -34,7 +34,7 @@ def reader(tmp_path: Path, address: str) -> Iterator[Chromium]:
 
 
 def expected(address: str, *glossary: tuple[str, str | list[str]]) -> str:
-    """What the server says with these terms."""
+    """The translation by the server with these terms."""
     body = {"q": SENTENCE, "source": "fr", "target": "en", "glossary": list(glossary)}
     text: str = httpx.post(f"{address}/translate", json=body, timeout=60).json()["translatedText"]
     return text

@@ -10,16 +10,16 @@ from regard.text.sentences import base_language
 
 @dataclass(frozen=True)
 class StatedLanguages:
-    """What a document says of a part of itself; None where it says nothing."""
+    """The languages that a document states for one of its parts; None where it states none."""
 
     source: str | None
     target: str | None
     line: int
-    """Where it says so."""
+    """The line that states them."""
 
 
 def stated_languages(document: Any) -> tuple[StatedLanguages, ...]:
-    """What a document says of its parts that are translated."""
+    """The stated languages of each part that is translated."""
     stated: tuple[StatedLanguages, ...] = getattr(document, "languages", ())
     return stated
 

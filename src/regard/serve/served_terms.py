@@ -78,7 +78,7 @@ def _direction(pair: str, path: Path, directions: Sequence[Direction]) -> Direct
 
 @dataclass(eq=False)
 class RequestTerms:
-    """What a request brings beside the terms of the server."""
+    """The glossary and protected strings of one request, beside those of the server."""
 
     patterns: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
