@@ -88,8 +88,8 @@ def marked(pairs: Iterator[PocketPair], count: int) -> list[Marked]:
         breaks = {}
         if places and generator.random() < 1 / 3:
             one, other = generator.choice(places)
-            breaks[one] = "<br/>"
-            wanted["br"] = (other, other)
+            breaks[one] = '<img src="x.png"/>'
+            wanted["img"] = (other, other)
         parts = []
         for number, word in enumerate(pair.french.split()):
             before = breaks.get(number, "") + " " * bool(number) + "".join(opened.get(number, []))
@@ -110,7 +110,7 @@ class _Checker(HTMLParser):
         self.counts[tag] += 1
         self.ranges[tag] = [len(self.text), len(self.text)]
         self.sound &= tag != "a" or attrs == [("href", "x?a=1&b=2")]
-        if tag != "br":
+        if tag != "img":
             self.stack.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -139,7 +139,7 @@ def judge(html: str, one: Marked) -> tuple[bool, dict[str, bool]]:
     right = {}
     for tag, (low, high) in one.wanted.items():
         first, last = checker.ranges.get(tag, [0, 0])
-        if tag == "br":
+        if tag == "img":
             inside = {number for number, (start, _) in enumerate(starts) if start < first} & linked
             right[tag] = inside == set(range(low)) & linked
         else:
